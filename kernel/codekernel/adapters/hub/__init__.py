@@ -3,5 +3,13 @@
 Modules, in the order data meets them:
 
     database.py   devices, pairing codes and bindings of chats, in a database of the hub's own
+    server.py     the port: TLS, limits of connections
+    app.py        all routes, behind the checks of Host and Origin
+    access/       devices, pairing, tokens, limits, the hub's certificate
+    context.py    what the routes use
+    routes/       the published client contract, as short functions
+    contract/     its shapes, as pure functions
+    machines.py   the sessions of all machines as one
+    events/       numbered events, replay, one connection for each device
     service.py    the hub as a whole; what a chat adapter is to it
 """
