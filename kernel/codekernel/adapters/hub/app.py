@@ -17,6 +17,7 @@ from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.routes import (
     auth,
     events,
+    files,
     machines,
     messages,
     pages,
@@ -31,7 +32,7 @@ _ALLOWED_HEADERS = "Authorization, Content-Type, Last-Event-ID"
 
 _PREFLIGHT_SECONDS = "600"
 
-_PARTS = (auth, sessions, messages, permissions, machines, events)
+_PARTS = (auth, sessions, messages, permissions, machines, files, events)
 
 
 def make_app(hub: HubContext) -> ASGIApp:

@@ -34,6 +34,7 @@ from codekernel.domain.agent_sessions import (
     SyncEvent,
     SyncEventKind,
 )
+from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
 from codekernel.errors import (
     KernelError,
     KernelUnavailable,
@@ -243,6 +244,10 @@ class HubMachines:
         """Delete a session and its messages."""
         self._reach(session_id).delete_session(session_id)
 
+    def ask_folder(self, session_id: str, question: FolderQuestion) -> FolderAnswer:
+        """Answer a question about the folder of a session, on its machine."""
+        return self._reach(session_id).ask_folder(session_id, question)
+
     def subscribe(
         self, deliver: Callable[[SyncEvent], None], after: EventPosition | None = None
     ) -> EventSubscription:
@@ -320,8 +325,12 @@ class HubMachines:
         known = dict(machine.known)
 
         def deliver(event: SyncEvent) -> None:
-            if machine.sessions is sessions:
+            if machine.sessions is not sessions:
+                return
+            if event.session_id:
                 self._note_event(machine, event)
+            else:  # its kernel was replaced, and events are missing
+                self._tell_changes(machine, sessions, dict(machine.known))
 
         subscription = sessions.subscribe(deliver, after=machine.position)
         with self._lock:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from codekernel.adapters.uap.messages import META_EVENT, wrap_in_envelope
+from codekernel.adapters.uap.messages import wrap_in_envelope
 from codekernel.domain import chat
-from codekernel.domain.agent_sessions import SessionMessage
-from codekernel.domain.chat import JsonObject, TextContent
+from codekernel.domain.agent_sessions import META_NOTICE, SessionMessage
+from codekernel.domain.chat import AgentMessage, JsonObject, TextContent
 
 # Longer texts of an agent are cut in the middle, as the contract does; a user's text never is.
 MAX_TEXT_CHARS = 64 * 1024
@@ -20,7 +20,7 @@ def get_position(message: SessionMessage) -> int:
 
 def is_queued(message: SessionMessage) -> bool:
     """Return whether a user's message still waits for the agent."""
-    return is_from_user(message) and bool(message.local_id) and message.invoked_at is None
+    return is_from_user(message) and message.invoked_at is None
 
 
 def is_from_user(message: SessionMessage) -> bool:
@@ -32,8 +32,11 @@ def is_from_user(message: SessionMessage) -> bool:
 
 
 def render_message(message: SessionMessage) -> JsonObject:
-    """Return a message as clients read it; ``invokedAt`` is null while it waits."""
-    waits = is_queued(message)
+    """Return a message as clients read it; ``invokedAt`` is null while it waits.
+
+    Clients find a message that waits by its localId; without one it counts as taken.
+    """
+    waits = is_queued(message) and bool(message.local_id)
     return {
         "id": message.id,
         "seq": message.seq,
@@ -49,15 +52,20 @@ def render_content(message: SessionMessage) -> JsonObject:
     said = message.message
     meta = {"sentFrom": message.actor.device, **said.meta}
     if is_from_user(message):
-        text = "\n".join(block.text for block in said.content if isinstance(block, TextContent))
-        content: JsonObject = {"type": "text", "text": text}
+        content: JsonObject = {"type": "text", "text": _join_texts(said)}
         return {"role": chat.ROLE_USER, "content": content, "meta": meta}
-    if isinstance(event := said.meta.get(META_EVENT), dict):
-        return {"role": chat.ROLE_AGENT, "content": {"type": "event", "data": event}}
+    if META_NOTICE in said.meta:
+        event = {"type": "message", "message": _join_texts(said)}
+        content = {"type": "event", "data": event}
+        return {"role": chat.ROLE_AGENT, "content": content, "meta": meta}
     envelope = wrap_in_envelope(said)
     envelope["content"]["data"]["uuid"] = message.id
     shortened: JsonObject = shorten_texts(envelope)
     return {**shortened, "meta": meta}
+
+
+def _join_texts(message: AgentMessage) -> str:
+    return "\n".join(block.text for block in message.content if isinstance(block, TextContent))
 
 
 def shorten_texts(value: Any) -> Any:

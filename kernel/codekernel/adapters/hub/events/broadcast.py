@@ -6,7 +6,7 @@ Everything here runs on the event loop; events come in from the threads of the m
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from codekernel.adapters.hub.contract.frames import (
@@ -24,8 +24,12 @@ HEARTBEAT_INTERVAL_SECONDS = 30.0
 
 MAX_CONNECTIONS = 1_000
 
-# What waits for a device that does not read; beyond it the device is cut off, and reads on later.
+# What waits for a device that does not read, besides its replay; beyond it the device is cut off,
+# and reads on later.
 MAX_WAITING_BYTES = 8 * 1024 * 1024
+
+# Frames that are sent together; they are copied once.
+_CHUNK_BYTES = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +60,37 @@ class EventConnection:
     # Events up to this number were sent with the replay.
     replayed_id: int = 0
     is_closed: bool = False
-    _waiting: deque[HubEvent | bytes] = field(default_factory=deque)
+    _waiting: deque[bytes] = field(default_factory=deque)
+    # The newest growing message of each session; they are sent after what waits.
+    _growing: dict[str, bytes] = field(default_factory=dict)
     _waiting_bytes: int = 0
+    _max_waiting_bytes: int = 0
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     def push(self, event: HubEvent) -> None:
         """Queue an event that is wanted."""
         is_replayed = 0 < event.id <= self.replayed_id
         if not self.is_closed and not is_replayed and self.wanted.matches(event):
-            self._queue(event, len(event.frame))
+            if event.replaces:
+                self._growing[event.replaces] = event.frame
+                self._wake.set()
+            else:
+                self._growing.pop(event.session_id, None)  # it may be the message that grew
+                self._queue(event.frame)
+
+    def push_replay(self, first: bytes, missed: Sequence[HubEvent]) -> None:
+        """Queue the first frame and what was missed, however much that is."""
+        self._max_waiting_bytes = MAX_WAITING_BYTES + sum(len(each.frame) for each in missed)
+        self.push_frame(first)
+        for event in missed:
+            self.push(event)
+        if missed:
+            self.replayed_id = missed[-1].id
 
     def push_frame(self, frame: bytes) -> None:
         """Queue a frame, whatever is wanted."""
         if not self.is_closed:
-            self._queue(frame, len(frame))
+            self._queue(frame)
 
     def close(self) -> None:
         """End the connection; the device connects again, if it may."""
@@ -92,27 +113,27 @@ class EventConnection:
             except TimeoutError:
                 continue
 
-    def _queue(self, item: HubEvent | bytes, size: int) -> None:
-        self._waiting.append(item)
-        self._waiting_bytes += size
+    def _queue(self, frame: bytes) -> None:
+        self._waiting.append(frame)
+        self._waiting_bytes += len(frame)
         self._wake.set()
-        if self._waiting_bytes > MAX_WAITING_BYTES:
+        if self._waiting_bytes > self._max_waiting_bytes:
             self.close()
 
     def _take_waiting(self) -> bytes:
         self._wake.clear()
-        if not self._waiting:
-            return b""
-        items, self._waiting, self._waiting_bytes = self._waiting, deque(), 0
         frames: list[bytes] = []
-        replaced: set[str] = set()
-        for item in reversed(items):
-            if isinstance(item, bytes):
-                frames.append(item)
-            elif not item.replaces or item.replaces not in replaced:
-                frames.append(item.frame)
-                replaced.add(item.replaces)
-        return b"".join(reversed(frames))
+        size = 0
+        while self._waiting and size < _CHUNK_BYTES:
+            frames.append(self._waiting.popleft())
+            size += len(frames[-1])
+        self._waiting_bytes -= size
+        if self._waiting:
+            self._wake.set()
+        else:
+            frames += self._growing.values()
+            self._growing.clear()
+        return b"".join(frames)
 
 
 class EventBroadcaster:
@@ -147,11 +168,7 @@ class EventBroadcaster:
         cursor = self._log.parse_id(last_event_id) if last_event_id else None
         missed = None if cursor is None else self._log.read_after(cursor)
         first = render_connected(connection.id, is_resumed=missed is not None)
-        connection.push_frame(render_frame(encode_json(first)))
-        for event in missed or ():
-            connection.push(event)
-        if missed:
-            connection.replayed_id = missed[-1].id
+        connection.push_replay(render_frame(encode_json(first)), missed or ())
         self._connections[connection.id] = connection
 
     def remove(self, connection: EventConnection) -> None:

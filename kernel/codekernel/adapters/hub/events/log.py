@@ -29,7 +29,7 @@ class HubEvent:
     machine_id: str
     frame: bytes
     sync: SyncEvent | None = None
-    # Of two with the same key that wait to be sent, the first is left out.
+    # Of a growing message, its session: of several that wait to be sent, only the last is.
     replaces: str = ""
 
 
