@@ -131,6 +131,27 @@ def delete_agent_session(message: messages.DeleteAgentSession, services: Service
     _get_engine(services).delete_session(message.id)
 
 
+@main_router.handles(messages.AskAgentFolder, lane=Lane.OWN_THREAD)
+def ask_agent_folder(
+    message: messages.AskAgentFolder, services: Services
+) -> messages.AskAgentFolderReply:
+    """Answer a question about the folder of a session."""
+    from codekernel.domain.session_folder import FolderQuestion, FolderQuestionKind  # noqa: PLC0415 - as above
+
+    if message.kind not in list(FolderQuestionKind):
+        kinds = ", ".join(FolderQuestionKind)
+        raise WrongParam(f"`message.kind` must be one of {kinds}.")
+    question = FolderQuestion(
+        FolderQuestionKind(message.kind),
+        message.path,
+        message.is_staged,
+        message.query,
+        message.limit,
+    )
+    answer = _get_engine(services).ask_folder(message.id, question)
+    return convert_values(answer, messages.AskAgentFolderReply)
+
+
 @main_router.handles(
     messages.FollowAgentSessions, lane=Lane.OWN_THREAD, stream_end=FOLLOWING_END, is_endless=True
 )
