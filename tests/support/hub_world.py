@@ -3,6 +3,7 @@
 import json
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -85,10 +86,12 @@ class EventStream:
         return event
 
     def wait_for(self, accepts: Callable[[ServerSentEvent], bool]) -> ServerSentEvent:
-        while True:
+        deadline = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < deadline:  # heartbeats come in any case
             event = self.take()
             if accepts(event):
                 return event
+        raise AssertionError("it was never told")
 
     def wait_for_type(self, wanted: str) -> ServerSentEvent:
         return self.wait_for(lambda event: event.type == wanted)

@@ -10,6 +10,8 @@ Modules, in the order data meets them:
     routes/       the published client contract, as short functions
     contract/     its shapes, as pure functions
     machines.py   the sessions of all machines as one
+    machine_link.py   the connection of another machine, at the hub
+    joining.py    its other end: another machine dials the hub
     events/       numbered events, replay, one connection for each device
     service.py    the hub as a whole; what a chat adapter is to it
 """

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ParamSpec, TypeVar
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, fail_after, to_thread
 
 from codekernel.adapters.hub.access.addresses import AddressRules
 from codekernel.adapters.hub.access.devices import DeviceRegistry
@@ -21,6 +21,9 @@ MAX_FAILURES, FAILURE_INTERVAL_SECONDS = 10, 600.0
 
 # Requests that are being answered; a machine that is slow holds up no more than these.
 MAX_WORKING_REQUESTS = 64
+
+# As long as the contract gives a machine for its answer.
+REQUEST_TIMEOUT_SECONDS = 30.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,5 +49,8 @@ class HubContext:
     limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_WORKING_REQUESTS))
 
     async def run_in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run what blocks on a thread."""
-        return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self.limiter)
+        """Run what blocks on a thread. Raises TimeoutError; the thread is then left alone."""
+        with fail_after(REQUEST_TIMEOUT_SECONDS):
+            return await to_thread.run_sync(
+                partial(work, *args, **kwargs), limiter=self.limiter, abandon_on_cancel=True
+            )

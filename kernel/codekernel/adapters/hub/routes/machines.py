@@ -1,10 +1,12 @@
-"""Machines: list them, start a session on one."""
+"""Machines: list them, start a session on one; the connection of another machine."""
 
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.contract.frames import read_clock
 from codekernel.adapters.hub.contract.sessions import render_machine
+from codekernel.adapters.hub.machine_link import LINK_PATH, serve_machine
 from codekernel.adapters.hub.routes.requests import HubRequest, make_route
 from codekernel.domain.agent_sessions import OWN_AGENT, NewSession, PermissionMode
 from codekernel.domain.chat import JsonObject
@@ -20,7 +22,12 @@ MAX_PATHS = 1_000
 def make_routes(hub: HubContext) -> list[BaseRoute]:
     """Return the routes of machines."""
     one = "/api/machines/{machine_id}"
+
+    async def link_machine(websocket: WebSocket) -> None:
+        await serve_machine(hub, websocket)
+
     return [
+        WebSocketRoute(LINK_PATH, link_machine),
         make_route(hub, "GET", "/api/machines", list_machines),
         make_route(hub, "POST", f"{one}/spawn", spawn_session),
         make_route(hub, "POST", f"{one}/paths/exists", check_paths),

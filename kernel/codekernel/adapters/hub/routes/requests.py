@@ -132,6 +132,12 @@ async def respond(handle: Callable[[], Awaitable[JsonObject]]) -> Response:
         return render_refusal(refused)
     except errors.KernelError as error:
         return render_refusal(explain_error(error))
+    except TimeoutError:
+        return render_refusal(
+            RequestRefused(
+                HTTPStatus.GATEWAY_TIMEOUT, "The machine does not answer.", "machine_timeout"
+            )
+        )
     except ClientDisconnect:
         return Response(status_code=HTTPStatus.BAD_REQUEST)
 
