@@ -123,12 +123,16 @@ class HubService:
     async def _check_regularly(self) -> None:
         while True:
             await asyncio.sleep(CHECK_INTERVAL_SECONDS)
+            self.context.broadcaster.send_heartbeats()
             try:
-                devices = await self.context.run_in_thread(self.context.devices.list_all)
-            except KernelError:
-                logger.exception("the devices cannot be read")
-                continue
-            known = {device.id for device in devices}
-            self.context.broadcaster.close_devices(known)
-            await self.context.run_in_thread(self.machines.forget_owners, known)
-            await self.context.run_in_thread(self.machines.check_activity)
+                await self._check_devices()
+            except (KernelError, TimeoutError):
+                logger.exception("the devices cannot be checked")
+
+    async def _check_devices(self) -> None:
+        """Cut off what was revoked, and show machines that are gone as away."""
+        devices = await self.context.run_in_thread(self.context.devices.list_all)
+        paired = {device.id for device in devices}
+        self.context.broadcaster.close_devices(paired)
+        await self.context.run_in_thread(self.machines.forget_owners, paired)
+        await self.context.run_in_thread(self.machines.check_activity)

@@ -5,6 +5,7 @@ Everything here runs on the event loop; events come in from the threads of the m
 
 import asyncio
 import secrets
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ class EventConnection:
     _waiting_bytes: int = 0
     _max_waiting_bytes: int = 0
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    last_heartbeat: float = field(default_factory=time.monotonic)
 
     def push(self, event: HubEvent) -> None:
         """Queue an event that is wanted."""
@@ -98,20 +100,11 @@ class EventConnection:
         self._wake.set()
 
     async def iterate_chunks(self) -> AsyncIterator[bytes]:
-        """Yield frames, those that wait together, and a heartbeat while there are none."""
-        loop = asyncio.get_running_loop()
-        next_heartbeat = loop.time() + HEARTBEAT_INTERVAL_SECONDS
+        """Yield frames, those that wait together."""
         while not self.is_closed:
             if chunk := self._take_waiting():
                 yield chunk
-            if loop.time() >= next_heartbeat:
-                next_heartbeat = loop.time() + HEARTBEAT_INTERVAL_SECONDS
-                yield render_frame(encode_json(render_heartbeat()))
-            try:
-                async with asyncio.timeout(next_heartbeat - loop.time()):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
+            await self._wake.wait()
 
     def _queue(self, frame: bytes) -> None:
         self._waiting.append(frame)
@@ -183,6 +176,14 @@ class EventBroadcaster:
             return False
         connection.is_visible = is_visible
         return True
+
+    def send_heartbeats(self) -> None:
+        """Send a heartbeat to each connection that had none for long enough."""
+        now, frame = time.monotonic(), render_frame(encode_json(render_heartbeat()))
+        for connection in list(self._connections.values()):
+            if now - connection.last_heartbeat >= HEARTBEAT_INTERVAL_SECONDS:
+                connection.last_heartbeat = now
+                connection.push_frame(frame)
 
     def close_devices(self, paired_ids: Collection[str]) -> None:
         """End the connections of devices that are not paired any longer."""
