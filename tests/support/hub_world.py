@@ -160,7 +160,7 @@ def open_hub(
 ) -> Iterator[HubWorld]:
     """Run a hub over an engine of this process."""
     with open_world(user_data, agent) as world, serve_hub(user_data, origins, chats) as service:
-        service.machines.attach(world.engine)
+        service.table.attach(world.engine)
         port = service.context.rules.port
         hub = HubWorld(service, HubDatabase(user_data), world, f"http://{HOST}:{port}")
         try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub import machines
+from codekernel.adapters.hub import machine_table
 from codekernel.adapters.hub.access.devices import DeviceKind
 from codekernel.adapters.hub.joining import (
     ALLOWED_MESSAGES,
@@ -68,8 +68,8 @@ class Laptop:
             assert not thread.is_alive()
             wait_until(lambda: not self.is_connected(hub))
 
-    def find_entry(self, hub: HubWorld) -> "machines._AttachedMachine | None":
-        found = hub.service.machines._machines.values()
+    def find_entry(self, hub: HubWorld) -> "machine_table.AttachedMachine | None":
+        found = hub.service.table._machines.values()
         return next((each for each in found if each.owner), None)
 
     def is_connected(self, hub: HubWorld) -> bool:
@@ -169,7 +169,7 @@ def test_a_machine_that_is_not_heard_of_is_shown_as_away(
     with laptop.joined(hub, hub.service.context.pairing.make_code()):
         session_id = laptop.spawn(phone)
         stream = EventStream(phone, all="1")
-    monkeypatch.setattr(machines, "MACHINE_TIMEOUT_SECONDS", 0.0)
+    monkeypatch.setattr(machine_table, "MACHINE_TIMEOUT_SECONDS", 0.0)
     gone = stream.wait_for_type("machine-updated").data
     assert gone["data"]["active"] is False
     inactive = stream.wait_for_type("session-updated").data

@@ -13,6 +13,7 @@ from codekernel.adapters.hub.access.pairing import Pairing
 from codekernel.adapters.hub.access.rate_limits import FailureLimit
 from codekernel.adapters.hub.access.tokens import AccessTokens
 from codekernel.adapters.hub.events.broadcast import EventBroadcaster
+from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.static_pages import StaticPages
 
@@ -33,6 +34,7 @@ T = TypeVar("T")
 class HubContext:
     """The parts of a running hub."""
 
+    table: MachineTable
     machines: HubMachines
     devices: DeviceRegistry
     pairing: Pairing

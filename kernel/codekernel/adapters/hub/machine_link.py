@@ -124,7 +124,7 @@ class _MachineLink:
             if is_late:
                 sessions.close()
                 return
-            machine_id = self._hub.machines.attach(sessions, self._device.id)
+            machine_id = self._hub.table.attach(sessions, self._device.id)
         except KernelError:
             self._pipe.close()
             return
@@ -132,13 +132,13 @@ class _MachineLink:
             self._machine_id = machine_id
             is_late = self._is_closed
         if is_late:
-            self._hub.machines.detach(machine_id, sessions)
+            self._hub.table.detach(machine_id, sessions)
 
     def note_alive(self) -> bool:
         """Note that the machine is there; False if it is not paired any longer."""
         if self._hub.devices.find(self._device.id) is None:
             return False
-        self._hub.machines.note_alive(self._machine_id)
+        self._hub.table.note_alive(self._machine_id)
         return True
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class _MachineLink:
             sessions, machine_id = self._sessions, self._machine_id
         if sessions is not None:
             if machine_id:
-                self._hub.machines.detach(machine_id, sessions)
+                self._hub.table.detach(machine_id, sessions)
             sessions.close()
         self._pipe.close()
 

@@ -56,9 +56,13 @@ class HubServer(uvicorn.Server):
     def serve_until_stopped(
         self, on_startup: Callable[[], Awaitable[None]], on_shutdown: Callable[[], None]
     ) -> None:
-        """Serve until ``should_exit`` is set; both callbacks run on the event loop."""
+        """Serve until ``stop``; both callbacks run on the event loop."""
         self._on_startup, self._on_shutdown = on_startup, on_shutdown
         asyncio.run(self.serve(sockets=[self._listening]))
+
+    def stop(self) -> None:
+        """End; callable from any thread."""
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start what runs beside the application, then accept."""

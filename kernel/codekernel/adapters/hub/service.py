@@ -17,6 +17,7 @@ from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.events.broadcast import EventBroadcaster
 from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.hub.server import HubPort, HubServer
 from codekernel.adapters.static_pages import StaticPages
@@ -77,8 +78,10 @@ class HubService:
         self._log = HubEventLog()
         self._chats = chats
         devices = DeviceRegistry(database)
-        self.machines = HubMachines(self._log)
+        self.table = MachineTable(self._log)
+        self.machines = HubMachines(self.table, self._log)
         self.context = HubContext(
+            self.table,
             self.machines,
             devices,
             Pairing(database, devices),
@@ -101,7 +104,7 @@ class HubService:
 
     def stop(self) -> None:
         """End the server; callable from any thread and from a signal handler."""
-        self._server.should_exit = True
+        self._server.stop()
 
     def _start_chat(self, chat: ChatAdapter) -> bool:
         try:
@@ -134,5 +137,5 @@ class HubService:
         devices = await self.context.run_in_thread(self.context.devices.list_all)
         paired = {device.id for device in devices}
         self.context.broadcaster.close_devices(paired)
-        await self.context.run_in_thread(self.machines.forget_owners, paired)
-        await self.context.run_in_thread(self.machines.check_activity)
+        await self.context.run_in_thread(self.table.forget_owners, paired)
+        await self.context.run_in_thread(self.table.check_activity)

@@ -83,7 +83,7 @@ def _serve(args: argparse.Namespace, user_data: UserData) -> int:
         service = HubService(database, port, StaticPages(find_pages_folder()))
         finder = KernelFinder(args, user_data)
         sessions = RemoteAgentSessions(KernelRequests(user_data.root, "hub", finder.connect))
-        service.machines.attach(sessions)
+        service.table.attach(sessions)
         handle_stop_signals(service.stop)
         RunningHub(url, number, tls is not None, fingerprint).write(user_data.root)
         _print_pairing(service.context.pairing, url, fingerprint)
