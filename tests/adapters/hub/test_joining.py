@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub import machine_table
+from codekernel.adapters.hub import machine_table, server
 from codekernel.adapters.hub.access.devices import DeviceKind
 from codekernel.adapters.hub.joining import (
     ALLOWED_MESSAGES,
@@ -234,3 +234,17 @@ def test_addresses_of_hubs() -> None:
     for wrong in ("http://hub.example", "ftp://x", "hub", "", "https://", "https://x:y"):
         with pytest.raises(WrongParam):
             HubAddress.from_url(wrong)
+
+
+def test_a_connection_of_a_machine_outlasts_the_time_for_a_request(
+    hub: HubWorld, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "HEAD_TIMEOUT_SECONDS", 0.2)
+    with laptop.joined(hub, hub.service.context.pairing.make_code()):
+        entry = laptop.find_entry(hub)
+        assert entry is not None
+        connected = entry.sessions
+        assert connected is not None
+        threading.Event().wait(1.0)  # several times the limit
+        assert entry.sessions is connected
+        assert connected.get_machine().id == entry.record.id

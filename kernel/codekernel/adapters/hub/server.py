@@ -110,6 +110,7 @@ class LimitedHttpProtocol(H11Protocol):
     """A connection that must send the head of each request in time."""
 
     _head_timer: asyncio.TimerHandle | None = None
+    _is_upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Refuse a connection too many."""
@@ -128,10 +129,15 @@ class LimitedHttpProtocol(H11Protocol):
         """Measure the time from the first byte of a head to its last."""
         super().data_received(data)
         is_between = self.cycle is None or self.cycle.response_complete
-        if not is_between:
+        if self._is_upgraded or not is_between:
             self._stop_timer()
         elif self._head_timer is None:
             self._start_timer()
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """Leave the connection to the WebSocket."""
+        self._is_upgraded = True
+        super().handle_websocket_upgrade(event)
 
     def _start_timer(self) -> None:
         self._head_timer = self.loop.call_later(HEAD_TIMEOUT_SECONDS, self._end_idle)
