@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -15,7 +16,7 @@ import pytest
 from codekernel.adapters.hub.access.certificate import format_fingerprint
 from codekernel.adapters.hub.qr_code import render_qr_code
 from codekernel.adapters.hub.running_hub import RunningHub
-from support.hub_world import DeviceClient, EventStream, as_json
+from support.hub_world import DeviceClient, EventStream, ServerSentEvent, as_json
 from support.scripted_agent import WAIT_SECONDS
 from support.shared_kernel import ENVIRON, SharedKernel, wait_until
 
@@ -225,6 +226,24 @@ def test_a_hub_that_was_killed_goes_on(command: HubCommand, repo: Path) -> None:
         resumed.close()
     sent = [each["localId"] for each in phone.get(path, limit=200)["messages"] if each["localId"]]
     assert sent == ["l0", "l1", "l2"]
+
+
+def test_a_kernel_that_dies_is_followed_again(command: HubCommand, repo: Path) -> None:
+    _, running, code = command.serve()
+    phone = command.pair(running.url, code)
+    session_id = start_session(phone, repo)
+    stream = EventStream(phone, all="1")
+    path = f"/api/sessions/{session_id}"
+    for name in ("first", "second"):
+        SharedKernel(command.user_data).kill()
+        wait_until(lambda: phone.get(path)["session"]["active"])
+        assert phone.http.patch(path, json={"name": name}).status_code == 200
+        told = stream.wait_for(partial(tells_of, name))
+        assert told.data["sessionId"] == session_id
+
+
+def tells_of(text: str, event: ServerSentEvent) -> bool:
+    return text in str(event.data)
 
 
 def test_another_machine_joins_with_a_code_and_again_without(
