@@ -12,11 +12,12 @@ from typing import Any
 
 MARK = b'"name":"at '
 READ_TIMEOUT_SECONDS = 120.0
+READ_BYTES = 256 * 1024
 
 
 async def follow(device: dict[str, Any], port: int, ready: asyncio.Event) -> list[tuple[str, int]]:
     """Return the marked events of one device with the moments at which they were read."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=READ_BYTES)
     lines = [
         f"GET /api/events?{device['query']} HTTP/1.1",
         f"Host: 127.0.0.1:{port}",
@@ -26,15 +27,19 @@ async def follow(device: dict[str, Any], port: int, ready: asyncio.Event) -> lis
         lines.append(f"Last-Event-ID: {device['lastEventId']}")
     writer.write("\r\n".join([*lines, "", ""]).encode())
     found: list[tuple[str, int]] = []
-    while line := await asyncio.wait_for(reader.readline(), READ_TIMEOUT_SECONDS):
-        if b"connection-changed" in line:
-            ready.set()
-        at = line.find(MARK)
-        if at >= 0 and line.startswith(b"data: "):
-            mark = line[at + len(MARK) : line.index(b'"', at + len(MARK))].decode()
-            found.append((mark, time.monotonic_ns()))
-            if len(found) == device["count"]:
-                break
+    rest = b""
+    while len(found) < device["count"]:
+        chunk = await asyncio.wait_for(reader.read(READ_BYTES), READ_TIMEOUT_SECONDS)
+        if not chunk:
+            break
+        moment = time.monotonic_ns()
+        *frames, rest = (rest + chunk).split(b"\n\n")
+        for frame in frames:
+            _, mark, after = frame.partition(MARK)
+            if mark:
+                found.append((after[: after.index(b'"')].decode(), moment))
+            elif b"connection-changed" in frame:
+                ready.set()
     writer.close()
     return found
 
