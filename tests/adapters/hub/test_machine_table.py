@@ -3,6 +3,7 @@
 import queue
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,16 @@ def test_a_machine_cannot_be_another_one(two: TwoMachines) -> None:
         two.table.attach(two.own.engine, "owner")
     with pytest.raises(WrongParam, match="Another machine"):
         two.table.attach(two.other.engine, "thief")
+
+
+def test_a_machine_cannot_have_the_session_of_another_one(two: TwoMachines) -> None:
+    session = two.own.start(name="own")
+    two.wait_for(SyncEventKind.SESSION_ADDED)
+    thief = two.table.find_machine(two.other_id)
+    with pytest.raises(WrongParam, match="session of another"):
+        two.table.claim(thief, replace(session, name="stolen", version=99))
+    assert two.machines.get_session(session.id).name == "own"
+    assert two.machines.get_session(session.id).machine_id != two.other_id
 
 
 def test_a_machine_comes_back_and_nothing_is_missing(two: TwoMachines) -> None:

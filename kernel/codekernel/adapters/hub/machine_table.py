@@ -199,10 +199,13 @@ class MachineTable:
         def deliver(event: SyncEvent) -> None:
             if machine.sessions is not sessions:
                 return
-            if event.session_id:
-                self._note_event(machine, event)
-            else:  # its kernel was replaced, and events are missing
-                self._tell_changes(machine, sessions, dict(machine.known))
+            try:
+                if event.session_id:
+                    self._note_event(machine, event)
+                else:  # its kernel was replaced, and events are missing
+                    self._tell_changes(machine, sessions, dict(machine.known))
+            except KernelError as error:
+                logger.warning("an event of %s was not told: %s", machine.record.host, error)
 
         subscription = sessions.subscribe(deliver, after=machine.position)
         with self._lock:
@@ -238,11 +241,7 @@ class MachineTable:
     def _note_event(self, machine: AttachedMachine, event: SyncEvent) -> None:
         """Take over an event of a machine, on the machine's thread."""
         if event.session is not None:
-            try:
-                event = replace(event, session=self.claim(machine, event.session))
-            except WrongParam as error:
-                logger.warning("%s: %s", machine.record.host, error)
-                return
+            event = replace(event, session=self.claim(machine, event.session))
         with self._lock:
             if event.id and machine.position is not None:
                 machine.position = replace(machine.position, id=event.id)

@@ -23,7 +23,7 @@ from codekernel.domain.agent_sessions import (
     SyncEvent,
 )
 from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
-from codekernel.errors import KernelUnavailable, MachineOffline
+from codekernel.errors import KernelUnavailable, MachineOffline, SessionNotFound
 
 
 class HubMachines:
@@ -58,13 +58,17 @@ class HubMachines:
     def get_session_and_machine(self, session_id: str) -> tuple[AgentSessionRecord, MachineRecord]:
         """Return one session and its machine. Raises SessionNotFound."""
         machine = self._table.find_owner(session_id)
-        if machine.sessions is None:
-            return machine.known[session_id], replace(machine.record, is_active=False)
-        try:
-            record = machine.sessions.get_session(session_id)
-        except (KernelUnavailable, MachineOffline):
-            return machine.known[session_id], replace(machine.record, is_active=False)
-        return self._table.claim(machine, record), machine.record
+        if machine.sessions is not None:
+            try:
+                record = machine.sessions.get_session(session_id)
+            except (KernelUnavailable, MachineOffline):
+                pass
+            else:
+                return self._table.claim(machine, record), machine.record
+        known = machine.known.get(session_id)
+        if known is None:
+            raise SessionNotFound("The session was deleted.")
+        return known, replace(machine.record, is_active=False)
 
     def start_session(self, new: NewSession) -> AgentSessionRecord:
         """Start a session on the hub's own machine."""
