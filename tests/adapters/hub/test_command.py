@@ -277,3 +277,28 @@ def test_a_code_is_drawn_with_its_quiet_zone() -> None:
     assert set(lines[0]) == {"█"}
     assert all(line.startswith("██") and line.endswith("██") for line in lines)
     assert len(lines[0]) <= 60
+
+
+def test_a_machine_knows_an_encrypted_hub_by_its_fingerprint(
+    command: HubCommand, tmp_path: Path
+) -> None:
+    _, running, code = command.serve("--anywhere")
+    address = f"https://127.0.0.1:{running.port}"
+    laptop = HubCommand(tmp_path / "laptop")
+    laptop.user_data.mkdir()
+    wrong = ("--code", code, "--fingerprint", "AB:" + running.fingerprint[3:])
+    with SharedKernel(laptop.user_data):
+        refused = laptop.run("hub", "join", address, *wrong)
+        assert (refused.returncode, "another fingerprint" in refused.stderr) == (2, True)
+        right = ("--code", code, "--fingerprint", running.fingerprint.lower())
+        joining = subprocess.Popen(
+            [*laptop._build("hub"), "join", address, *right],
+            env={**os.environ, **ENVIRON},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert joining.stderr
+        assert "connected to the hub" in joining.stderr.readline()
+        assert "machine  last seen" in command.run("hub", "devices").stdout
+        joining.send_signal(signal.SIGTERM)
+        joining.communicate(timeout=60)
