@@ -136,19 +136,7 @@ def ask_agent_folder(
     message: messages.AskAgentFolder, services: Services
 ) -> messages.AskAgentFolderReply:
     """Answer a question about the folder of a session."""
-    from codekernel.domain.session_folder import FolderQuestion, FolderQuestionKind  # noqa: PLC0415 - as above
-
-    if message.kind not in list(FolderQuestionKind):
-        kinds = ", ".join(FolderQuestionKind)
-        raise WrongParam(f"`message.kind` must be one of {kinds}.")
-    question = FolderQuestion(
-        FolderQuestionKind(message.kind),
-        message.path,
-        message.is_staged,
-        message.query,
-        message.limit,
-    )
-    answer = _get_engine(services).ask_folder(message.id, question)
+    answer = _open_requests(services).ask_folder(message)
     return convert_values(answer, messages.AskAgentFolderReply)
 
 
