@@ -56,6 +56,17 @@ export interface AnswerPermission {
   decision: 'allow' | 'allowTurn' | 'deny';
 }
 
+/** Ask about the folder of a session; `kind` says what. */
+export interface AskAgentFolder {
+  type: 'askAgentFolder';
+  id: string;
+  kind: string;
+  path?: string;
+  staged?: boolean;
+  query?: string;
+  limit?: number;
+}
+
 /**
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
  * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
@@ -293,6 +304,13 @@ export interface GetSkippedFiles {
   limit?: number;
 }
 
+/** `hub`, which is not in the front end's document: `codekernel hub`. */
+export interface HubSection {
+  port?: number;
+  origins?: string[];
+  tunnelUrl?: string;
+}
+
 /** `kernel`, which is not in the front end's document. */
 export interface KernelSection {
   idleMinutes?: number;
@@ -428,6 +446,7 @@ export interface SettingsFile {
   performance?: PerformanceSection;
   kernel?: KernelSection;
   agents?: AgentCommandEntry[];
+  hub?: HubSection;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */
@@ -575,6 +594,18 @@ export interface ApiUsageEntry {
   days: DayUsageEntry[];
 }
 
+/** `error` is a sentence if there is no answer; `content` is base64. */
+export interface AskAgentFolderReply {
+  error: string;
+  stdout: string;
+  stderr: string;
+  exitCode: number;
+  content: string;
+  size: number;
+  modifiedAt: number;
+  entries: FolderEntryData[];
+}
+
 /** The `data` of a detailed turn: the model's answer uses these tools after the last one. */
 export interface CallsPart {
   type: 'calls';
@@ -710,6 +741,15 @@ export interface EventPart {
   session: AgentSessionEntry | null;
   message: SessionMessageEntry | null;
   localIds: string[];
+}
+
+/** A file or folder; `path` is below the folder of the session. */
+export interface FolderEntryData {
+  name: string;
+  path: string;
+  type: string;
+  size: number;
+  modifiedAt: number;
 }
 
 /** The last `data`: the client reads too slowly, or the kernel ends; follow again. */
@@ -1227,6 +1267,7 @@ export interface MainRequests {
   stopAgentTurn: { fields: Omit<StopAgentTurn, 'type'>; data: undefined };
   updateAgentSession: { fields: Omit<UpdateAgentSession, 'type'>; data: AgentSessionEntry };
   deleteAgentSession: { fields: Omit<DeleteAgentSession, 'type'>; data: undefined };
+  askAgentFolder: { fields: Omit<AskAgentFolder, 'type'>; data: AskAgentFolderReply };
   followAgentSessions: {
     fields: Omit<FollowAgentSessions, 'type'>;
     data: FollowingPart | EventPart | FollowingEnded;

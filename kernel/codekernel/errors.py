@@ -7,6 +7,8 @@ KernelError               UNKNOW_ERROR
   SessionExists           SESSION_EXISTS
   SessionBusy             SESSION_BUSY
   PermissionAnswered      PERMISSION_ANSWERED
+  MachineNotFound         UNKNOW_ERROR
+  MachineOffline          UNKNOW_ERROR
   RepoNotFound            REPO_NOT_FOUND
   RepoNotExist            REPO_NOT_EXIST
   InvalidPath             INVALID_PATH
@@ -74,6 +76,14 @@ class SessionBusy(KernelError, code="SESSION_BUSY"):
 
 class PermissionAnswered(KernelError, code="PERMISSION_ANSWERED"):
     """A permission that no longer waits: another device has answered it, or the turn has ended."""
+
+
+class MachineNotFound(KernelError):
+    """No machine has this id at the hub."""
+
+
+class MachineOffline(KernelError):
+    """The machine that has a session is not connected to the hub at the moment."""
 
 
 class RepoNotFound(KernelError, code="REPO_NOT_FOUND"):

@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 import pytest
 from codekernel.domain.settings import AgentCommand, Hardware
 from codekernel.errors import InvalidSettings, VaultUnavailable
+from codekernel.protocol.settings_file import HubSection, SettingsFile
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.loading import (
     check_settings_file,
@@ -12,7 +13,7 @@ from codekernel.settings.loading import (
     list_unmet_requirements,
     load_settings_file,
 )
-from codekernel.settings.validation import is_plain_http_to_remote
+from codekernel.settings.validation import find_rule_violations, is_plain_http_to_remote
 
 EMBEDDING = "searchSettings.embeddingConfig.configs"
 RERANK = "searchSettings.rerankConfig.configs"
@@ -465,3 +466,36 @@ def test_foreign_agents_are_read(document: Any, write: Callable[[Any], Path]) ->
     settings, warnings = load_settings_file(write(document))
     assert warnings == []
     assert settings.agents == (AgentCommand("a", "b", ("acp",), {"C": "d"}),)
+
+
+@pytest.mark.parametrize(
+    ("section", "place"),
+    [
+        (HubSection(port=0), "hub.port"),
+        (HubSection(port=65_536), "hub.port"),
+        *(
+            (HubSection(origins=["https://a.example", origin]), "hub.origins[1]")
+            for origin in (
+                "a.example", "https://", "ftp://a.example", "https://a.example/", "*", "null", "",
+                "https://a.example/path", "https://me@a.example", "https://A.example",
+                "https://a.example:x", "https://[::1",
+            )
+        ),
+        *(
+            (HubSection(tunnel_url=url), "hub.tunnelUrl")
+            for url in ("hub.example", "http://hub.example", "https://hub.example/x")
+        ),
+    ],
+)  # fmt: skip
+def test_rules_of_the_hub(section: HubSection, place: str) -> None:
+    (violation,) = find_rule_violations(SettingsFile(hub=section))
+    assert violation.startswith(f"{place} must be ")
+
+
+def test_a_hub_with_a_tunnel_and_a_foreign_page_breaks_no_rule() -> None:
+    section = HubSection(
+        port=443,
+        origins=["https://app.example.com", "http://localhost:3000"],
+        tunnel_url="https://hub.example.com",
+    )
+    assert find_rule_violations(SettingsFile(hub=section)) == []

@@ -5,10 +5,12 @@ Modules, in the order data meets them:
     bearer_token.py        tokens of the servers
     websocket_server.py    WebSocket connections on our own listener
     indexed_repository.py  a folder with its index and call graph
+    static_pages.py        the files of the pages
     web/                   the pages in a browser
     mcp/                   the Model Context Protocol
     ide/                   document 002: IDE tools over WebSockets
     kode/                  document 000: a Kode backend, by lines and over HTTP
     tricode.py             document 001: an agent's events as JSON lines
     uap/                   document 004: the Universal Agent Protocol
+    hub/                   document 004: sessions of all machines for phones and chats
 """

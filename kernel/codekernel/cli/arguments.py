@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from codekernel import __version__
@@ -301,6 +302,29 @@ def _add_doctor(doctor: argparse.ArgumentParser) -> None:
     why.set_defaults(command="doctor why")
     why.add_argument("file", metavar="FILE")
     _add_value(why, "query", "QUERY", "and where it stands among answers", nargs="*")
+    hub = questions.add_parser("hub", help="say whether the hub can be reached and used")
+    hub.set_defaults(command="doctor hub")
+
+
+def _add_hub(hub: argparse.ArgumentParser) -> None:
+    port_help = "which port, 0 for any (else that of the settings)"
+    _add_value(hub, "--port", "N", port_help, type=_parse_port_or_zero)
+    _add_flag(hub, "--anywhere", "not only on this machine; needs TLS, or a tunnel")
+    _add_value(hub, "--tls-cert", "FILE", "certificate (else one of its own)", type=Path)
+    _add_value(hub, "--tls-key", "FILE", "the certificate's key", type=Path)
+    _add_flag(hub, "--behind-tunnel", "a tunnel on this machine leads to it")
+    _add_flag(hub, "--standalone", _STANDALONE_HELP)
+    actions = hub.add_subparsers(dest="action", metavar="action")
+    actions.add_parser("pair", help="show another code for the hub that runs")
+    key = actions.add_parser("key", help="make a key for a client that cannot pair")
+    _add_value(key, "name", "NAME", "what the list calls it")
+    actions.add_parser("devices", help="list the devices and machines that are paired")
+    revoke = actions.add_parser("revoke", help="cut a device off")
+    _add_value(revoke, "name", "NAME", "as in the list")
+    join = actions.add_parser("join", help="connect this machine to the hub of another one")
+    _add_value(join, "url", "URL", "the hub's address")
+    _add_value(join, "--code", "CODE", "the code that the hub shows, for the first time")
+    _add_value(join, "--fingerprint", "SHA256", "of the hub's own certificate")
 
 
 def _add_key(key: argparse.ArgumentParser) -> None:
@@ -341,6 +365,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "models": ("list the models, what each is for, and whether it is whole", _add_nothing),
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
+    "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),
     "key": ("keep the API keys of chat models, encrypted", _add_key),
 }
 

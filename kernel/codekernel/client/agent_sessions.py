@@ -26,6 +26,7 @@ from codekernel.domain.agent_sessions import (
     SyncEvent,
     SyncEventKind,
 )
+from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
 from codekernel.protocol import agent_session_entries as wire
 
 # Called when a subscription goes on after a loss of the kernel, with its position, and whether
@@ -158,6 +159,19 @@ class RemoteAgentSessions:
     def delete_session(self, session_id: str) -> None:
         """Delete a session and its messages. Raises SessionBusy while its agent works."""
         self._request("deleteAgentSession", id=session_id)
+
+    def ask_folder(self, session_id: str, question: FolderQuestion) -> FolderAnswer:
+        """Answer a question about the folder of a session."""
+        data = self._request(
+            "askAgentFolder",
+            id=session_id,
+            kind=question.kind.value,
+            path=question.path,
+            staged=question.is_staged,
+            query=question.query,
+            limit=question.limit,
+        )
+        return wire.parse_folder_answer(data)
 
     def subscribe(
         self,

@@ -17,6 +17,7 @@ Modules, in the order data meets them:
     message_parser.py          agent messages from JSON
     turn.py                    a turn of a conversation
     turn_events.py             the events of a turn
+    session_folder.py          questions about the folder of a session
     agent_sessions.py          agent sessions as every device sees them
     diff.py                    line diffs as jsdiff makes them
 """

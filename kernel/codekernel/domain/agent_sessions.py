@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from codekernel.domain.chat import AgentMessage
+from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
 from codekernel.domain.settings import OWN_AGENT as OWN_AGENT  # noqa: PLC0414 - it is used from here
 
 # In ``meta`` of a message of the engine itself, which is for a person: what it is about.
@@ -321,6 +322,9 @@ class AgentSessions(Protocol):
 
     def delete_session(self, session_id: str) -> None:
         """Delete a session and its messages. Raises SessionBusy while its agent works."""
+
+    def ask_folder(self, session_id: str, question: FolderQuestion) -> FolderAnswer:
+        """Answer a question about the folder of a session; nothing is changed."""
 
     def subscribe(
         self, deliver: Callable[[SyncEvent], None], after: EventPosition | None = None

@@ -79,6 +79,19 @@ class KernelOptions:
     standalone: bool = False
 
 
+# Of ``codekernel hub``.
+DEFAULT_HUB_PORT = 8790
+
+
+@dataclass(frozen=True, slots=True)
+class HubOptions:
+    """``origins`` are foreign pages that may call; ``tunnel_url`` is the hub's public address."""
+
+    port: int = DEFAULT_HUB_PORT
+    origins: tuple[str, ...] = ()
+    tunnel_url: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
     """A foreign agent: the program that is started for it, which speaks ACP on its stdio."""
@@ -104,6 +117,7 @@ class Settings:
     performance: Performance = field(default_factory=Performance)
     kernel: KernelOptions = field(default_factory=KernelOptions)
     agents: tuple[AgentCommand, ...] = ()
+    hub: HubOptions = field(default_factory=HubOptions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,11 @@ from codekernel.domain.agent_sessions import (
     SessionPermission,
 )
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.session_folder import (
+    FolderAnswer,
+    FolderQuestion,
+    FolderQuestionKind,
+)
 from codekernel.errors import WrongParam
 from codekernel.protocol.agent_session_entries import (
     build_event,
@@ -83,6 +88,15 @@ class AgentSessionRequests:
             permission_mode=None if mode is None else _parse_mode(mode),
             is_archived=asked.is_archived,
         )
+
+    def ask_folder(self, asked: messages.AskAgentFolder) -> FolderAnswer:
+        """Answer a question about the folder of a session."""
+        if asked.kind not in list(FolderQuestionKind):
+            kinds = ", ".join(FolderQuestionKind)
+            raise WrongParam(f"`message.kind` must be one of {kinds}.")
+        kind = FolderQuestionKind(asked.kind)
+        question = FolderQuestion(kind, asked.path, asked.is_staged, asked.query, asked.limit)
+        return self.engine.ask_folder(asked.id, question)
 
     def follow(
         self, asked: messages.FollowAgentSessions, stopping: CancelToken

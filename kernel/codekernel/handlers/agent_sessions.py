@@ -131,6 +131,15 @@ def delete_agent_session(message: messages.DeleteAgentSession, services: Service
     _get_engine(services).delete_session(message.id)
 
 
+@main_router.handles(messages.AskAgentFolder, lane=Lane.OWN_THREAD)
+def ask_agent_folder(
+    message: messages.AskAgentFolder, services: Services
+) -> messages.AskAgentFolderReply:
+    """Answer a question about the folder of a session."""
+    answer = _open_requests(services).ask_folder(message)
+    return convert_values(answer, messages.AskAgentFolderReply)
+
+
 @main_router.handles(
     messages.FollowAgentSessions, lane=Lane.OWN_THREAD, stream_end=FOLLOWING_END, is_endless=True
 )

@@ -14,6 +14,7 @@ from codekernel.domain.agent_sessions import (
     SyncEventKind,
 )
 from codekernel.domain.message_parser import parse_message
+from codekernel.domain.session_folder import FolderAnswer
 from codekernel.protocol.envelope import Converted, convert_values, decode_data
 from codekernel.protocol.messages import agent_sessions as entries
 
@@ -72,6 +73,11 @@ def parse_machine(data: object) -> MachineRecord:
 def parse_permission(data: object) -> SessionPermission:
     """Parse a permission."""
     return _parse(data, entries.SessionPermissionEntry, SessionPermission)
+
+
+def parse_folder_answer(data: object) -> FolderAnswer:
+    """Parse the answer to a question about a folder."""
+    return _parse(data, entries.AskAgentFolderReply, FolderAnswer)
 
 
 def parse_position(data: object) -> EventPosition:

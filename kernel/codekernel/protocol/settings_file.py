@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from codekernel.domain.settings import ModelKind, Settings
+from codekernel.domain.settings import DEFAULT_HUB_PORT, ModelKind, Settings
 from codekernel.errors import InvalidSettings
 
 # Every repetition is possessive, and an unclosed string or comment is taken whole: however hostile
@@ -190,6 +190,16 @@ class AgentCommandEntry(_Section, frozen=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class HubSection(_Section, frozen=True):
+    """``hub``, which is not in the front end's document: `codekernel hub`."""
+
+    port: int = DEFAULT_HUB_PORT
+    # Foreign pages that may call the hub, such as https://app.example.com.
+    origins: list[str] = msgspec.field(default_factory=list)
+    # The address that devices use, where a tunnel on this machine leads to the hub.
+    tunnel_url: str = ""
+
+
 _DEFAULTS = Settings()
 
 
@@ -206,6 +216,7 @@ class SettingsFile(_Section, frozen=True):
     )
     kernel: KernelSection = KernelSection()
     agents: list[AgentCommandEntry] = msgspec.field(default_factory=list)
+    hub: HubSection = HubSection()
 
 
 Decoded = TypeVar("Decoded")

@@ -14,6 +14,7 @@ from codekernel.domain.settings import (
     AgentCommand,
     EmbeddingConfig,
     GenerationModel,
+    HubOptions,
     KernelOptions,
     LocalModel,
     Performance,
@@ -56,6 +57,7 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         performance=convert_values(file.performance, Performance),
         kernel=convert_values(file.kernel, KernelOptions),
         agents=convert_values(file.agents, tuple[AgentCommand, ...]),
+        hub=convert_values(file.hub, HubOptions),
     )
 
 
@@ -83,6 +85,7 @@ def convert_to_file(settings: Settings) -> declared.SettingsFile:
         convert_values(settings.performance, declared.PerformanceSection),
         convert_values(settings.kernel, declared.KernelSection),
         convert_values(settings.agents, list[declared.AgentCommandEntry]),
+        convert_values(settings.hub, declared.HubSection),
     )
 
 

@@ -28,6 +28,8 @@ MAX_ROUNDS = 20  # each is a request to the model; one that has not found it by 
 
 MIN_CONTEXT_TOKENS = 1024  # tokens; the rules of a conversation and one excerpt are about that
 
+MAX_PORT = 65_535
+
 MAX_SAFE_INTEGER = 2**53 - 1  # the last whole number that a JavaScript front end can show exactly
 
 
@@ -46,6 +48,7 @@ def find_rule_violations(file: SettingsFile) -> list[str]:
         *_check_range("performance.maxThreads", file.performance.max_threads, 0),
         *_check_range("kernel.idleMinutes", file.kernel.idle_minutes, 0),
         *_check_agents(file),
+        *_check_hub(file),
     ]
 
 
@@ -58,6 +61,27 @@ def _check_agents(file: SettingsFile) -> Iterator[str]:
             yield f'agents[{index}].name must not be "{OWN_AGENT}", which is our own agent'
         if not agent.command.strip():
             yield f"agents[{index}].command must not be empty"
+
+
+def _check_hub(file: SettingsFile) -> Iterator[str]:
+    yield from _check_range("hub.port", file.hub.port, 1, MAX_PORT)
+    for index, origin in enumerate(file.hub.origins):
+        if not _is_origin(origin):
+            yield f"hub.origins[{index}] must be an origin such as https://app.example.com"
+    url = file.hub.tunnel_url
+    if url and not (_is_origin(url) and urlsplit(url).scheme == "https"):
+        yield "hub.tunnelUrl must be an address such as https://hub.example.com, without a path"
+
+
+def _is_origin(text: str) -> bool:
+    """Return whether a text is a scheme and a host, as browsers send an origin."""
+    try:
+        parts = urlsplit(text)
+        has_host = bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
+    is_plain = text == f"{parts.scheme}://{parts.netloc}" and "@" not in parts.netloc
+    return has_host and is_plain and parts.scheme in {"http", "https"} and text == text.lower()
 
 
 def _check_embedding_configs(file: SettingsFile) -> Iterator[str]:

@@ -13,6 +13,7 @@ Modules, in the order data meets them:
     runners.py       the sessions whose agents work
     turn_feed.py     what is shown of a running turn, for any number of windows
     own_agent.py     our own agent as a backend
+    session_folder.py  questions about the folder of a session
     engine.py        AgentSessions of the kernel
     conversation_turns.py  turns that windows begin, as sessions of the engine
     kernel_agents.py  opens the engine with the kinds of agents that there are

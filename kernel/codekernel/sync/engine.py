@@ -33,6 +33,7 @@ from codekernel.domain.agent_sessions import (
     SyncEventKind,
 )
 from codekernel.domain.chat import ROLE_USER, AgentMessage, TextContent
+from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
 from codekernel.errors import (
     SessionBusy,
     SessionNotFound,
@@ -47,6 +48,7 @@ from codekernel.sync.events import EventLog, EventReader
 from codekernel.sync.permissions import OnPermissionChanged, PermissionDesk
 from codekernel.sync.runner import INTERRUPTED_TEXT, TurnServices
 from codekernel.sync.runners import RunnerTable
+from codekernel.sync.session_folder import answer_question
 from codekernel.sync.state import ENGINE_DEVICE, SyncState
 from codekernel.sync.store import SyncStore, get_time_ms, make_id
 
@@ -319,6 +321,10 @@ class SyncEngine:
             self.backends.forget_session(record.agent, own_id)
             self._state.publish(SyncEventKind.SESSION_REMOVED, session_id)
         self._services.on_deleted(record)
+
+    def ask_folder(self, session_id: str, question: FolderQuestion) -> FolderAnswer:
+        """Answer a question about the folder of a session."""
+        return answer_question(Path(self.get_session(session_id).folder), question)
 
     def subscribe(
         self, deliver: Callable[[SyncEvent], None], after: EventPosition | None = None

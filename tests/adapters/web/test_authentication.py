@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from adapters.web.browsing import Browser, WebProcess, secret_in
+from codekernel.adapters.static_pages import StaticPages, find_pages_folder
 from codekernel.adapters.web.authentication import BROWSER_TOKEN_TTL_SECONDS, BrowserAuth
 from codekernel.adapters.web.page_api import CONTENT_SECURITY_POLICY
-from codekernel.adapters.web.server import StaticPages, find_pages_folder
 from websockets.exceptions import InvalidStatus
 
 ROOT = Path(__file__).parents[3]

@@ -13,11 +13,13 @@ Modules, in the order data meets them:
     mcp_http.py         the same over HTTP
     acp.py              our agent for an editor
     ide_tools.py        the tools of an IDE plugin over WebSockets
+    hub.py              agents for phones, browsers, chats and other machines
     status.py           the kernel that runs, and its end
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
     models.py           installed models and API keys
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
+    doctor_hub.py       check the hub
     completion.py       completion scripts of shells, made by scripts/make_completions.py
 """

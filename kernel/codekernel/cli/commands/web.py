@@ -21,9 +21,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codekernel.adapters.static_pages import StaticPages, find_pages_folder
 from codekernel.adapters.web.authentication import BROWSER_TOKEN_TTL_SECONDS, BrowserAuth
 from codekernel.adapters.web.kernel_client import log_crash, start_thread
-from codekernel.adapters.web.server import StaticPages, WebServer, find_pages_folder
+from codekernel.adapters.web.server import WebServer
 from codekernel.adapters.web.web_client import WebAdapter
 from codekernel.cli.arguments import MAX_PORT
 from codekernel.cli.main import STANDALONE_ENV_VARIABLE

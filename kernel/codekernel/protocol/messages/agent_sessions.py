@@ -226,6 +226,40 @@ class DeleteAgentSession(Message, frozen=True, tag="deleteAgentSession"):
     id: str
 
 
+class AskAgentFolder(Message, frozen=True, tag="askAgentFolder"):
+    """Ask about the folder of a session; ``kind`` says what."""
+
+    id: str
+    kind: str
+    path: str = ""
+    is_staged: bool = field(name="staged", default=False)
+    query: str = ""
+    limit: Annotated[int, Meta(ge=1)] = 200
+
+
+class FolderEntryData(ReplyData, frozen=True):
+    """A file or folder; ``path`` is below the folder of the session."""
+
+    name: str
+    path: str
+    type: str
+    size: int = 0
+    modified_at: int = 0
+
+
+class AskAgentFolderReply(ReplyData, frozen=True):
+    """``error`` is a sentence if there is no answer; ``content`` is base64."""
+
+    error: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int = 0
+    content: str = ""
+    size: int = 0
+    modified_at: int = 0
+    entries: list[FolderEntryData] = field(default_factory=list)
+
+
 class PositionEntry(ReplyData, frozen=True):
     """The last event that a client has."""
 

@@ -1,0 +1,20 @@
+"""The hub: sessions of all machines for phones, browsers and chats (docs/hub.md).
+
+Modules, in the order data meets them:
+
+    database.py        devices, pairing codes and bindings of chats, in a database of the hub's own
+    running_hub.py     where the hub runs, for other commands
+    qr_code.py         a pairing code for a terminal
+    server.py          the port: TLS, limits of connections
+    app.py             all routes, behind the checks of Host and Origin
+    access/            devices, pairing, tokens, limits, the hub's certificate
+    context.py         what the routes use
+    routes/            the published client contract, as short functions
+    contract/          its shapes, as pure functions
+    machine_table.py   the machines: attached, followed, remembered while they are away
+    machines.py        the sessions of all machines as one
+    machine_link.py    the connection of another machine, at the hub
+    joining.py         its other end: another machine dials the hub
+    events/            numbered events, replay, one connection for each device
+    service.py         the hub as a whole; what a chat adapter is to it
+"""

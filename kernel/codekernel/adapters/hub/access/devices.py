@@ -1,0 +1,146 @@
+"""Paired devices and machines. A key is shown to its device once; the hub keeps its hash.
+
+A key has 256 random bits, so that a plain hash cannot be reversed; it is looked up by its hash,
+and compared in constant time.
+"""
+
+import hashlib
+import secrets
+import sqlite3
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+from codekernel.adapters.bearer_token import is_same_token, make_token
+from codekernel.adapters.hub.database import HubDatabase
+from codekernel.errors import WrongParam
+
+MAX_NAME_CHARS = 64
+
+MAX_DEVICES = 1_000
+
+_MIGRATIONS = (
+    """
+CREATE TABLE device (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    key_hash TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL,
+    last_seen_at INTEGER NOT NULL
+) STRICT
+""",
+)
+
+# How often a device is noted as seen.
+SEEN_INTERVAL_SECONDS = 60
+
+
+class DeviceKind(StrEnum):
+    """A device uses sessions; a machine offers its own."""
+
+    DEVICE = "device"
+    MACHINE = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDevice:
+    """A device as the list shows it; times are seconds of the epoch."""
+
+    id: str
+    name: str
+    kind: DeviceKind
+    created_at: int
+    last_seen_at: int
+
+
+_COLUMNS = "id, name, kind, created_at, last_seen_at"
+
+
+def hash_secret(secret: str) -> str:
+    """Return the hash under which a random key or code is kept."""
+    return hashlib.sha256(secret.encode(errors="replace")).hexdigest()
+
+
+class DeviceRegistry:
+    """The devices of a hub; each call sees what other processes have changed."""
+
+    def __init__(self, database: HubDatabase) -> None:
+        self._database = database
+        database.migrate("devices", _MIGRATIONS)
+
+    def add(self, name: str, kind: DeviceKind = DeviceKind.DEVICE) -> tuple[PairedDevice, str]:
+        """Add a device; return it and its key. A name that is taken gets a number."""
+        with self._database.write() as connection:
+            return self.add_within(connection, name, kind)
+
+    def add_within(
+        self, connection: sqlite3.Connection, name: str, kind: DeviceKind
+    ) -> tuple[PairedDevice, str]:
+        """Do the same within a transaction."""
+        wanted = " ".join(name.split())[:MAX_NAME_CHARS] or str(kind)
+        names = {row[0] for row in connection.execute("SELECT name FROM device")}
+        if len(names) >= MAX_DEVICES:
+            raise WrongParam("Too many devices are paired: codekernel hub revoke NAME.")
+        key, now = make_token(), int(time.time())
+        device = PairedDevice(secrets.token_hex(8), _find_free_name(wanted, names), kind, now, now)
+        row = (device.id, device.name, str(kind), hash_secret(key), now, now)
+        connection.execute("INSERT INTO device VALUES (?, ?, ?, ?, ?, ?)", row)
+        return device, key
+
+    def find_by_key(self, key: str) -> PairedDevice | None:
+        """Return the device that has a key; note that it was seen."""
+        hashed = hash_secret(key)
+        with self._database.read() as connection:
+            row = connection.execute(
+                f"SELECT key_hash, {_COLUMNS} FROM device WHERE key_hash = ?",  # noqa: S608
+                (hashed,),
+            ).fetchone()
+        if row is None or not is_same_token(hashed, row[0]):
+            return None
+        device = _make_device(row[1:])
+        self._note_seen(device)
+        return device
+
+    def find(self, device_id: str) -> PairedDevice | None:
+        """Return a device, None if it was revoked."""
+        with self._database.read() as connection:
+            row = connection.execute(
+                f"SELECT {_COLUMNS} FROM device WHERE id = ?",  # noqa: S608 - names of columns
+                (device_id,),
+            ).fetchone()
+        return _make_device(row) if row else None
+
+    def list_all(self) -> list[PairedDevice]:
+        """Return all devices by name."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                f"SELECT {_COLUMNS} FROM device ORDER BY name"  # noqa: S608 - names of columns
+            ).fetchall()
+        return [_make_device(row) for row in rows]
+
+    def revoke(self, name: str) -> bool:
+        """Forget a device, by its name or id; return whether there was one."""
+        with self._database.write() as connection:
+            cursor = connection.execute("DELETE FROM device WHERE name = ?1 OR id = ?1", (name,))
+            return cursor.rowcount > 0
+
+    def _note_seen(self, device: PairedDevice) -> None:
+        now = int(time.time())
+        if now - device.last_seen_at < SEEN_INTERVAL_SECONDS:
+            return
+        with self._database.write() as connection:
+            connection.execute("UPDATE device SET last_seen_at = ? WHERE id = ?", (now, device.id))
+
+
+def _make_device(row: tuple[str, str, str, int, int]) -> PairedDevice:
+    device_id, name, kind, created_at, last_seen_at = row
+    return PairedDevice(device_id, name, DeviceKind(kind), created_at, last_seen_at)
+
+
+def _find_free_name(wanted: str, taken: set[str]) -> str:
+    if wanted not in taken:
+        return wanted
+    return next(
+        name for number in range(2, MAX_DEVICES + 2) if (name := f"{wanted} {number}") not in taken
+    )

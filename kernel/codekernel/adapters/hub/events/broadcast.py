@@ -1,0 +1,216 @@
+"""One connection for each device that listens: what waits for it, heartbeat, visibility.
+
+Everything here runs on the event loop; events come in from the threads of the machines.
+"""
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from codekernel.adapters.hub.contract.frames import (
+    encode_json,
+    render_connected,
+    render_frame,
+    render_heartbeat,
+    render_toast,
+)
+from codekernel.adapters.hub.events.log import HubEvent, HubEventLog
+from codekernel.adapters.hub.events.notices import NoticeFinder
+from codekernel.domain.agent_sessions import SyncEvent, SyncEventKind
+
+HEARTBEAT_INTERVAL_SECONDS = 30.0
+
+MAX_CONNECTIONS = 1_000
+
+# What waits for a device that does not read, besides its replay; beyond it the device is cut off,
+# and reads on later.
+MAX_WAITING_BYTES = 8 * 1024 * 1024
+
+# Frames that are sent together; they are copied once.
+_CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EventFilter:
+    """Which events a connection gets."""
+
+    everything: bool = False
+    session_id: str = ""
+    machine_id: str = ""
+
+    def matches(self, event: HubEvent) -> bool:
+        """Return whether an event is for this connection."""
+        if self.everything:
+            return True
+        if event.session_id:
+            return event.session_id == self.session_id
+        return bool(event.machine_id) and event.machine_id == self.machine_id
+
+
+@dataclass(slots=True)
+class EventConnection:
+    """A connected device."""
+
+    device_id: str
+    wanted: EventFilter
+    is_visible: bool
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    # Events up to this number were sent with the replay.
+    replayed_id: int = 0
+    is_closed: bool = False
+    _waiting: deque[bytes] = field(default_factory=deque)
+    # The newest growing message of each session; they are sent after what waits.
+    _growing: dict[str, bytes] = field(default_factory=dict)
+    _waiting_bytes: int = 0
+    _max_waiting_bytes: int = 0
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    last_heartbeat: float = field(default_factory=time.monotonic)
+
+    def push(self, event: HubEvent) -> None:
+        """Queue an event that is wanted."""
+        is_replayed = 0 < event.id <= self.replayed_id
+        if not self.is_closed and not is_replayed and self.wanted.matches(event):
+            if event.replaces:
+                self._growing[event.replaces] = event.frame
+                self._wake.set()
+            else:
+                self._growing.pop(event.session_id, None)  # it may be the message that grew
+                self._queue(event.frame)
+
+    def push_replay(self, first: bytes, missed: Sequence[HubEvent]) -> None:
+        """Queue the first frame and what was missed, however much that is."""
+        self._max_waiting_bytes = MAX_WAITING_BYTES + sum(len(each.frame) for each in missed)
+        self.push_frame(first)
+        for event in missed:
+            self.push(event)
+        if missed:
+            self.replayed_id = missed[-1].id
+
+    def push_frame(self, frame: bytes) -> None:
+        """Queue a frame, whatever is wanted."""
+        if not self.is_closed:
+            self._queue(frame)
+
+    def close(self) -> None:
+        """End the connection; the device connects again, if it may."""
+        self.is_closed = True
+        self._wake.set()
+
+    async def iterate_chunks(self) -> AsyncIterator[bytes]:
+        """Yield frames, those that wait together."""
+        while not self.is_closed:
+            if chunk := self._take_waiting():
+                yield chunk
+            await self._wake.wait()
+
+    def _queue(self, frame: bytes) -> None:
+        self._waiting.append(frame)
+        self._waiting_bytes += len(frame)
+        self._wake.set()
+        if self._waiting_bytes > self._max_waiting_bytes:
+            self.close()
+
+    def _take_waiting(self) -> bytes:
+        self._wake.clear()
+        frames: list[bytes] = []
+        size = 0
+        while self._waiting and size < _CHUNK_BYTES:
+            frames.append(self._waiting.popleft())
+            size += len(frames[-1])
+        self._waiting_bytes -= size
+        if self._waiting:
+            self._wake.set()
+        else:
+            frames += self._growing.values()
+            self._growing.clear()
+        return b"".join(frames)
+
+
+class EventBroadcaster:
+    """Tells every connection what the log gets."""
+
+    def __init__(self, log: HubEventLog) -> None:
+        self._log = log
+        self._connections: dict[str, EventConnection] = {}
+        self._arrived: deque[HubEvent] = deque()
+        self._notices = NoticeFinder()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop_listening: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Begin to tell events, on the loop that runs."""
+        self._loop = asyncio.get_running_loop()
+        _, _, self._stop_listening = self._log.listen(self._note_event)
+
+    def stop(self) -> None:
+        """End every connection."""
+        self._stop_listening()
+        for connection in list(self._connections.values()):
+            connection.close()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there are as many connections as there may be."""
+        return len(self._connections) >= MAX_CONNECTIONS
+
+    def open(self, connection: EventConnection, last_event_id: str) -> None:
+        """Add a connection with its first frame and what it missed."""
+        cursor = self._log.parse_id(last_event_id) if last_event_id else None
+        missed = None if cursor is None else self._log.read_after(cursor)
+        first = render_connected(connection.id, is_resumed=missed is not None)
+        connection.push_replay(render_frame(encode_json(first)), missed or ())
+        self._connections[connection.id] = connection
+
+    def remove(self, connection: EventConnection) -> None:
+        """Forget a connection that has ended."""
+        connection.close()
+        self._connections.pop(connection.id, None)
+
+    def set_visibility(self, subscription_id: str, device_id: str, *, is_visible: bool) -> bool:
+        """Note whether a device is looked at; False if it has no such connection."""
+        connection = self._connections.get(subscription_id)
+        if connection is None or connection.device_id != device_id:
+            return False
+        connection.is_visible = is_visible
+        return True
+
+    def send_heartbeats(self) -> None:
+        """Send a heartbeat to each connection that had none for long enough."""
+        now, frame = time.monotonic(), render_frame(encode_json(render_heartbeat()))
+        for connection in list(self._connections.values()):
+            if now - connection.last_heartbeat >= HEARTBEAT_INTERVAL_SECONDS:
+                connection.last_heartbeat = now
+                connection.push_frame(frame)
+
+    def close_devices(self, paired_ids: Collection[str]) -> None:
+        """End the connections of devices that are not paired any longer."""
+        for connection in list(self._connections.values()):
+            if connection.device_id not in paired_ids:
+                connection.close()
+
+    def _note_event(self, event: HubEvent) -> None:
+        """Take an event from a thread of a machine; the loop is woken once for a burst."""
+        self._arrived.append(event)
+        if len(self._arrived) == 1 and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._push_arrived)
+
+    def _push_arrived(self) -> None:
+        while self._arrived:
+            event = self._arrived.popleft()
+            for connection in list(self._connections.values()):
+                connection.push(event)
+            if event.sync is not None:
+                self._show_notice(event.sync)
+
+    def _show_notice(self, event: SyncEvent) -> None:
+        """Show a notice that is due on every device that is looked at."""
+        if event.kind is SyncEventKind.SESSION_REMOVED:
+            self._notices.forget(event.session_id)
+        elif event.session is not None and (notice := self._notices.find(event.session)):
+            toast = render_frame(encode_json(render_toast(*notice, event.session_id)))
+            for connection in list(self._connections.values()):
+                if connection.is_visible:
+                    connection.push_frame(toast)

@@ -1,0 +1,42 @@
+"""Where the hub of a userData folder runs, for commands that look for it."""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from codekernel.adapters.hub.database import HUB_FOLDER
+from codekernel.storage.safe_files import make_private_folder, write_bytes_atomically
+
+ADDRESS_FILE = "address.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RunningHub:
+    """``url`` is for devices; ``port`` is on this machine; ``fingerprint`` is of its TLS."""
+
+    url: str
+    port: int
+    is_secure: bool = False
+    fingerprint: str = ""
+
+    def write(self, user_data: Path) -> None:
+        """Note where the hub runs. Raises StorageError."""
+        make_private_folder(user_data / HUB_FOLDER)
+        content = json.dumps(asdict(self)).encode()
+        write_bytes_atomically(user_data / HUB_FOLDER / ADDRESS_FILE, content)
+
+    @classmethod
+    def read(cls, user_data: Path) -> "RunningHub | None":
+        """Return where the last hub ran or runs; None if that is not known."""
+        try:
+            content = json.loads((user_data / HUB_FOLDER / ADDRESS_FILE).read_bytes())
+            return cls(**content)
+        except (OSError, ValueError, TypeError):
+            return None
+
+    @staticmethod
+    def remove(user_data: Path) -> None:
+        """Note that no hub runs."""
+        with suppress(OSError):
+            (user_data / HUB_FOLDER / ADDRESS_FILE).unlink()

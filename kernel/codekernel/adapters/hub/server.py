@@ -1,0 +1,153 @@
+"""The port of the hub: uvicorn with limits for connections that never finish a request."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from codekernel.adapters.hub.access.addresses import AddressRules
+from codekernel.adapters.hub.access.certificate import TlsFiles
+from codekernel.transport.lines import MAX_LINE_BYTES
+
+# For the head of a request, from the connection or the end of the answer before it.
+HEAD_TIMEOUT_SECONDS = 10.0
+
+KEEP_ALIVE_SECONDS = 75
+
+# Devices hold two connections each, and a page some more while it loads.
+MAX_CONNECTIONS = 2_500
+
+MAX_HEAD_BYTES = 32 * 1024
+
+# Answers in progress at the end are not waited for longer.
+SHUTDOWN_TIMEOUT_SECONDS = 2
+
+# Finds machines that sleep; they are shown as away after 45 s.
+PING_INTERVAL_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class HubPort:
+    """A bound socket, and how it may be reached."""
+
+    listening: socket.socket
+    rules: AddressRules
+    tls: TlsFiles | None = None
+    is_behind_tunnel: bool = False
+
+
+class HubServer(uvicorn.Server):
+    """Serves an application on a socket that is bound already; runs tasks beside it."""
+
+    def __init__(self, app: ASGIApp, port: HubPort) -> None:
+        # uvicorn warns of each malformed and each unfinished request.
+        logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+        super().__init__(_make_config(app, port))
+        self._listening = port.listening
+        self._on_startup: Callable[[], Awaitable[None]] | None = None
+        self._on_shutdown: Callable[[], None] | None = None
+
+    def serve_until_stopped(
+        self, on_startup: Callable[[], Awaitable[None]], on_shutdown: Callable[[], None]
+    ) -> None:
+        """Serve until ``stop``; both callbacks run on the event loop."""
+        self._on_startup, self._on_shutdown = on_startup, on_shutdown
+        asyncio.run(self.serve(sockets=[self._listening]))
+
+    def stop(self) -> None:
+        """End; callable from any thread."""
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start what runs beside the application, then accept."""
+        if self._on_startup is not None:
+            await self._on_startup()
+        await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the streams first: they would be waited for."""
+        if self._on_shutdown is not None:
+            self._on_shutdown()
+        await super().shutdown(sockets)
+
+
+def _make_config(app: ASGIApp, port: HubPort) -> uvicorn.Config:
+    secured: dict[str, Any] = {}
+    if port.tls is not None:
+        secured = {
+            "ssl_certfile": str(port.tls.certificate),
+            "ssl_keyfile": str(port.tls.key),
+            "ssl_keyfile_password": port.tls.passphrase or None,
+        }
+    return uvicorn.Config(
+        app,
+        http=LimitedHttpProtocol,
+        ws="websockets-sansio",
+        ws_max_size=MAX_LINE_BYTES,
+        ws_ping_interval=PING_INTERVAL_SECONDS,
+        ws_ping_timeout=PING_INTERVAL_SECONDS,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        # Only a tunnel on this machine may say who calls.
+        proxy_headers=port.is_behind_tunnel,
+        forwarded_allow_ips="127.0.0.1,::1",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_SECONDS,
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        **secured,
+    )
+
+
+class LimitedHttpProtocol(H11Protocol):
+    """A connection that must send the head of each request in time."""
+
+    _head_timer: asyncio.TimerHandle | None = None
+    _is_upgraded = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Refuse a connection too many."""
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+        else:
+            self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the timer."""
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Measure the time from the first byte of a head to its last."""
+        super().data_received(data)
+        is_between = self.cycle is None or self.cycle.response_complete
+        if self._is_upgraded or not is_between:
+            self._stop_timer()
+        elif self._head_timer is None:
+            self._start_timer()
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        """Leave the connection to the WebSocket."""
+        self._is_upgraded = True
+        super().handle_websocket_upgrade(event)
+
+    def _start_timer(self) -> None:
+        self._head_timer = self.loop.call_later(HEAD_TIMEOUT_SECONDS, self._end_idle)
+
+    def _stop_timer(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+    def _end_idle(self) -> None:
+        self._head_timer = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()

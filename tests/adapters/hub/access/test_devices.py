@@ -1,0 +1,57 @@
+from pathlib import Path
+
+import pytest
+from codekernel.adapters.hub.access import devices as devices_module
+from codekernel.adapters.hub.access.devices import DeviceKind, DeviceRegistry
+from codekernel.adapters.hub.database import HubDatabase
+from codekernel.errors import WrongParam
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> HubDatabase:
+    return HubDatabase(tmp_path)
+
+
+def test_a_device_is_found_by_its_key_alone(database: HubDatabase) -> None:
+    devices = DeviceRegistry(database)
+    device, key = devices.add("phone")
+    assert devices.find_by_key(key) == device
+    assert devices.find_by_key(key[:-1]) is None
+    assert devices.find_by_key("") is None
+    assert devices.find_by_key("\ud800") is None
+
+
+def test_no_key_is_on_disk(database: HubDatabase) -> None:
+    _, key = DeviceRegistry(database).add("phone")
+    database.close()
+    files = database.path.parent.iterdir()
+    assert all(key.encode() not in each.read_bytes() for each in files)
+
+
+def test_a_name_that_is_taken_gets_a_number(database: HubDatabase) -> None:
+    devices = DeviceRegistry(database)
+    names = [devices.add(" my  phone ")[0].name for _ in range(3)]
+    assert names == ["my phone", "my phone 2", "my phone 3"]
+    assert devices.add("")[0].name == "device"
+    assert devices.add("", DeviceKind.MACHINE)[0].name == "machine"
+
+
+def test_a_revoked_device_is_gone_for_every_process(tmp_path: Path, database: HubDatabase) -> None:
+    devices, elsewhere = DeviceRegistry(database), DeviceRegistry(HubDatabase(tmp_path))
+    device, key = devices.add("phone")
+    assert elsewhere.revoke("phone")
+    assert not elsewhere.revoke("phone")
+    assert devices.find(device.id) is None
+    assert devices.find_by_key(key) is None
+    assert devices.list_all() == []
+
+
+def test_the_number_of_devices_is_bounded(
+    database: HubDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices_module, "MAX_DEVICES", 2)
+    devices = DeviceRegistry(database)
+    devices.add("a")
+    devices.add("b")
+    with pytest.raises(WrongParam, match="revoke"):
+        devices.add("c")
