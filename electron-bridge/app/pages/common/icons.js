@@ -3,8 +3,11 @@
 import { html, svg } from './lit.js';
 
 const SHAPES = Object.freeze({
+  bell: svg`<path d="M3 11.5h10c-1-1-1.4-2-1.4-4.2a3.6 3.6 0 0 0-7.2 0C4.4 9.5 4 10.5 3 11.5zM6.7 13.6a1.4 1.4 0 0 0 2.6 0" />`,
+  'bell-off': svg`<path d="M4.3 8c-.1 2-.6 2.7-1.3 3.500h8.200M11.6 8.500V7.300a3.6 3.6 0 0 0-5.9-2.7M6.7 13.6a1.4 1.4 0 0 0 2.6 0M2.500 2.500l11 11" />`,
   check: svg`<path d="M3 8.5l3.2 3.2L13 4.8" />`,
   'chevron-down': svg`<path d="M4 6l4 4 4-4" />`,
+  'chevron-left': svg`<path d="M10 4l-4 4 4 4" />`,
   'chevron-right': svg`<path d="M6 4l4 4-4 4" />`,
   close: svg`<path d="M4 4l8 8M12 4l-8 8" />`,
   copy: svg`<rect x="5.5" y="5.5" width="8" height="8" rx="1.5" /><path d="M10.5 5.5v-2a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h2" />`,
