@@ -107,3 +107,32 @@ export async function launchPhone(t, { viewport = PHONE, userAgent } = {}) {
     problems: () => problems.filter((each) => !LOST_CONNECTION.test(each)),
   };
 }
+
+/**
+ * Start an agent in the only repository; ends when its session is shown.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} text the first message
+ */
+export async function startAgent(page, text) {
+  await page.getByRole('button', { name: 'Start an agent' }).click();
+  await page.getByLabel('First message').fill(text);
+  await page.getByRole('button', { name: 'Start', exact: true }).click();
+  await page.locator('.question-text', { hasText: text }).waitFor();
+}
+
+/**
+ * What can be pressed and is smaller than a fingertip: 44 px each way, but for what stands in a text.
+ *
+ * @param {import('playwright-core').Page} page
+ * @returns {Promise<string[]>}
+ */
+export function findSmallTargets(page) {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('button, a, input, select, textarea, summary')]
+      .filter((each) => !each.closest('.markdown, .skip-link, .toasts, label'))
+      .map((each) => ({ name: each.outerHTML.slice(0, 120), box: each.getBoundingClientRect() }))
+      .filter(({ box }) => box.width > 0 && (box.height < 43.5 || box.width < 43.5))
+      .map(({ name, box }) => `${name}: ${box.width} x ${box.height}`),
+  );
+}

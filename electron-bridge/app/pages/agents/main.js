@@ -7,6 +7,7 @@ import { html, nothing } from '../common/lit.js';
 import { makeRenderer } from '../common/renderer.js';
 import { onThemeChange } from '../common/theme.js';
 import { toast } from '../common/toast.js';
+import { onGrammar } from '../repository/code/grammars.js';
 import { en as repositoryEn } from '../repository/texts/en.js';
 import { zh as repositoryZh } from '../repository/texts/zh.js';
 import { LIST_ADDRESS, parsePlace, sessionAddress } from './address.js';
@@ -66,6 +67,7 @@ onLanguageChange(() => {
   sessionView?.redraw();
   nameParts();
 });
+onGrammar(() => sessionView?.redraw());
 onNoticeTapped((sessionId) => (location.hash = sessionAddress(sessionId)));
 addEventListener('hashchange', show);
 document.addEventListener('visibilitychange', () => {

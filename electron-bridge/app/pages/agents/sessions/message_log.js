@@ -26,6 +26,8 @@ export class MessageLog {
   #messages = new Map();
   /** @type {Map<string, LoggedMessage>} those that are not complete */
   #growing = new Map();
+  /** @type {Map<string, number>} when the agent took a message, which may come later than that */
+  #consumed = new Map();
 
   /** @returns {LoggedMessage[]} in the order in which the agent saw them, without those that wait */
   get shown() {
@@ -59,15 +61,18 @@ export class MessageLog {
   addLatest({ messages, page }) {
     const first = Number(page.nextBeforeSeq) || 0;
     const lastKnown = Math.max(0, ...[...this.#messages.values()].map(({ seq }) => seq));
-    const isJoined = this.isLoaded && page.epoch === this.epoch && first <= lastKnown + 1;
-    if (!isJoined) this.#messages.clear();
+    const isSame = !this.isLoaded || page.epoch === this.epoch;
+    const isJoined = this.isLoaded && isSame && first <= lastKnown + 1;
+    // What events brought while the page was on its way is newer than the page.
+    if (!isJoined) this.#forget(({ seq }) => !isSame || seq < first);
     if (!isJoined || first <= this.firstSeq) {
       this.firstSeq = first;
       this.hasEarlier = Boolean(page.hasMore);
     }
     // One that waited and is not there any longer was taken back.
     const ids = new Set(messages.map(({ id }) => id));
-    for (const { id } of this.queued) if (!ids.has(id)) this.#messages.delete(id);
+    const head = Number(page.snapshotHeadSeq) || 0;
+    this.#forget(({ id, seq, invokedAt }) => invokedAt === null && seq <= head && !ids.has(id));
     this.epoch = page.epoch;
     this.isLoaded = true;
     for (const each of messages) this.receive(each);
@@ -85,8 +90,9 @@ export class MessageLog {
     const known = this.#messages.get(message.id);
     this.#growing.delete(message.id);
     // A page that was read before the agent took the message does not bring it back.
-    if (known && known.invokedAt !== null && message.invokedAt === null) return;
-    this.#messages.set(message.id, message);
+    const invokedAt =
+      message.invokedAt ?? known?.invokedAt ?? this.#consumed.get(message.localId ?? '') ?? null;
+    this.#messages.set(message.id, { ...message, invokedAt });
   }
 
   /** @param {LoggedMessage} message */
@@ -104,6 +110,7 @@ export class MessageLog {
    * @param {number} invokedAt
    */
   consume(localIds, invokedAt) {
+    for (const localId of localIds) this.#consumed.set(localId, invokedAt);
     for (const message of this.queued) {
       if (message.localId && localIds.includes(message.localId)) {
         this.#messages.set(message.id, { ...message, invokedAt });
@@ -118,11 +125,11 @@ export class MessageLog {
     }
   }
 
-  /** History was changed: everything is read anew. */
-  clear() {
-    this.#messages.clear();
-    this.#growing.clear();
-    this.isLoaded = false;
+  /** @param {(message: LoggedMessage) => boolean} isGone */
+  #forget(isGone) {
+    for (const message of this.#messages.values()) {
+      if (isGone(message)) this.#messages.delete(message.id);
+    }
   }
 }
 

@@ -34,7 +34,7 @@ export const en = {
 
   'agents.message': 'Message to the agent',
   'agents.message.placeholder': 'Message…',
-  'agents.message.queue': 'Next message, when it is done…',
+  'agents.message.queue': 'Next message…',
   'agents.send': 'Send',
   'agents.queue': 'Queue',
   'agents.stop': 'Stop',

@@ -34,7 +34,7 @@ export const zh = {
 
   'agents.message': '给代理的消息',
   'agents.message.placeholder': '输入消息…',
-  'agents.message.queue': '完成后的下一条消息…',
+  'agents.message.queue': '下一条消息…',
   'agents.send': '发送',
   'agents.queue': '排队',
   'agents.stop': '停止',
