@@ -58,6 +58,8 @@ const pairing = {
 if (pairing.code) history.replaceState(null, '', location.pathname + LIST_ADDRESS);
 let place = parsePlace(location.hash);
 
+const noSession = document.createElement('p');
+noSession.className = 'no-session';
 const drawBar = makeRenderer(element('top-bar'), barTemplate);
 const drawBanner = makeRenderer(element('connection'), bannerTemplate);
 const drawList = makeRenderer(element('list'), listTemplate);
@@ -161,7 +163,7 @@ function showSession() {
     sessionView = new SessionView(place.sessionId, connection);
     sessionView.load();
   }
-  element('session').replaceChildren(...(sessionView ? [sessionView.element] : []));
+  element('session').replaceChildren(sessionView?.element ?? noSession);
 }
 
 function draw() {
@@ -184,6 +186,7 @@ function drawTitle() {
 
 function nameParts() {
   element('list').setAttribute('aria-label', t('agents.sessions'));
+  noSession.textContent = t('agents.choose');
 }
 
 async function start() {

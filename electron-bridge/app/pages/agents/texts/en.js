@@ -4,6 +4,7 @@
 export const en = {
   'agents.sessions': 'Agents',
   'agents.untitled': 'Session',
+  'agents.choose': 'Choose a session, or start one.',
   'agents.none': 'No agent has worked here yet',
   'agents.none.text': 'Start one in a repository that one of your machines knows.',
   'agents.start': 'Start an agent',

@@ -4,6 +4,7 @@
 export const zh = {
   'agents.sessions': '代理',
   'agents.untitled': '会话',
+  'agents.choose': '选择一个会话，或启动一个。',
   'agents.none': '还没有代理在此工作过',
   'agents.none.text': '在你的某台机器已知的代码库中启动一个代理。',
   'agents.start': '启动代理',
