@@ -96,6 +96,12 @@ test('an agent is started, followed, denied, allowed and given more to do from a
   await page.getByRole('heading', { name: 'Greetings' }).waitFor();
   await page.getByRole('link', { name: 'Back' }).click();
   await page.getByRole('link', { name: 'Greetings done' }).waitFor();
+  await startAgent(page, 'Please run the tests');
+  await allow.waitFor();
+  await page.getByRole('link', { name: 'Back' }).click();
+  await page.getByText('May it use run_command?').waitFor();
+  const names = await page.locator('.session-name').allTextContents();
+  assert.deepEqual(names, ['Please run the tests', 'Greetings'], 'the one that waits is first');
   assert.deepEqual(await findViolations(page), []);
   assert.deepEqual(await findSmallTargets(page), []);
   await takeScreenshots(page, 'agents-list', ['en']);

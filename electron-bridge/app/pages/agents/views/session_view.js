@@ -159,9 +159,10 @@ export class SessionView {
       <a
         class="button quiet"
         href=${changes}
+        title=${t('agents.changes')}
         aria-current=${this.#isShowingChanges ? 'page' : nothing}
       >
-        ${icon('file')} ${t('agents.changes')}
+        ${icon('diff')} <span class="wide-only">${t('agents.changes')}</span>
       </a>
       <button
         class="button quiet icon"
