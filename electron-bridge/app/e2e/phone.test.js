@@ -33,6 +33,7 @@ test('an agent is started, followed, denied, allowed and given more to do from a
   await page.goto(hub.address);
   await page.getByText('No agent has worked here yet').waitFor();
   assert.equal(new URL(page.url()).hash, '#/', 'the code is gone from the address');
+  await page.getByRole('button', { name: 'Dismiss' }).click(); // that it is paired
   assert.deepEqual(await findViolations(page), []);
 
   await startAgent(page, 'Make a friendlier greeting');

@@ -164,6 +164,30 @@ test('a page that wakes up does not wait for the next attempt', async () => {
   assert.ok(asked.at(-1)?.path.endsWith('visibility=hidden'));
 });
 
+test('a connection that is silent for too long is made again', async () => {
+  answer = ({ path }, response) => {
+    if (path === '/api/auth') return reply(response, { body: { token: 't' } });
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(connected('gap'));
+  };
+  let connections = 0;
+  await new Promise((resolve) => {
+    const stream = new EventStream({
+      client: new HubClient('key', never),
+      deliver: () => {
+        connections += 1;
+        if (connections < 2) return;
+        stream.close();
+        resolve(undefined);
+      },
+      changed: () => {},
+      isVisible: () => true,
+      staleAfterMs: 90,
+    });
+    stream.run();
+  });
+  assert.equal(connections, 2);
+});
+
 test('the pauses grow from nothing to thirty seconds, and after eight attempts to five minutes', () => {
   const delays = [1, 2, 3, 4, 5, 6, 7, 8, 9].map((attempt) => delayBefore(attempt, () => 0));
   assert.deepEqual(delays, [0, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 300_000]);

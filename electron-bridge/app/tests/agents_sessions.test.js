@@ -252,7 +252,7 @@ test('a message that the hub refuses is kept and can be tried again, and holds u
   assert.deepEqual([kept.state, kept.failure], ['refused', refused]);
   assert.equal(outbox.list('other')[0].state, 'sent');
   isOpen = true;
-  await outbox.retry(kept.localId);
+  await outbox.retryAll('archived');
   assert.equal(outbox.list('archived')[0].state, 'sent');
   outbox.remove(kept.localId);
   assert.deepEqual(outbox.list('archived'), []);

@@ -33,7 +33,10 @@ export class HubConnection {
   constructor(key, listeners) {
     this.#listeners = listeners;
     this.client = new HubClient(key, listeners.revoked);
-    this.store = new SessionStore(this.client, listeners.noteSession);
+    this.store = new SessionStore(this.client, (before, now) => {
+      listeners.noteSession(before, now);
+      if (now?.isActive && before?.isActive === false) this.outbox.retryAll(now.id);
+    });
     this.outbox = new Outbox(this.client, listeners.changed);
     this.stream = new EventStream({
       client: this.client,

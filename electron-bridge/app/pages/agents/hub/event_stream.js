@@ -12,7 +12,7 @@ import { HubFailure, UNREACHABLE } from './hub_failure.js';
 import { SseParser } from './sse_parser.js';
 
 /** The hub sends something every 30 s. */
-export const STALE_AFTER_MS = 90_000;
+const STALE_AFTER_MS = 90_000;
 
 /** @typedef {{ type: string, sessionId?: string, machineId?: string, [name: string]: any }} HubEvent */
 /** @typedef {'connecting' | 'connected' | 'waiting'} StreamState */
@@ -34,6 +34,7 @@ export class EventStream {
   #deliver;
   #changed;
   #isVisible;
+  #staleAfterMs;
 
   /**
    * @param {{
@@ -41,13 +42,21 @@ export class EventStream {
    *   deliver: (event: HubEvent) => void,
    *   changed: () => void,
    *   isVisible?: () => boolean,
+   *   staleAfterMs?: number,
    * }} options `changed`: of `state`
    */
-  constructor({ client, deliver, changed, isVisible = () => !document.hidden }) {
+  constructor({
+    client,
+    deliver,
+    changed,
+    isVisible = () => !document.hidden,
+    staleAfterMs = STALE_AFTER_MS,
+  }) {
     this.#client = client;
     this.#deliver = deliver;
     this.#changed = changed;
     this.#isVisible = isVisible;
+    this.#staleAfterMs = staleAfterMs;
   }
 
   /** Connect, again and again, until closed. */
@@ -68,7 +77,7 @@ export class EventStream {
   /** The page or the network woke up: do not wait, and do not trust a connection that slept. */
   wake() {
     this.#failures = 0;
-    const isSilent = Date.now() - this.#lastHeard > STALE_AFTER_MS / 3;
+    const isSilent = Date.now() - this.#lastHeard > this.#staleAfterMs / 3;
     if (this.state === 'connected' && isSilent) this.#connection?.abort();
     this.#endPause();
   }
@@ -85,8 +94,8 @@ export class EventStream {
     this.#connection = connection;
     this.#lastHeard = Date.now();
     const watch = setInterval(() => {
-      if (Date.now() - this.#lastHeard > STALE_AFTER_MS) connection.abort();
-    }, STALE_AFTER_MS / 9);
+      if (Date.now() - this.#lastHeard > this.#staleAfterMs) connection.abort();
+    }, this.#staleAfterMs / 9);
     try {
       const response = await this.#open(token, connection.signal);
       const parser = new SseParser();

@@ -105,11 +105,7 @@ export class HubClient {
     try {
       return await work(await used);
     } catch (failure) {
-      if (!(failure instanceof HubFailure) || failure.status !== 401) {
-        // A sign-in that failed is tried again with the next request.
-        if (this.#token === used) await used.catch(() => (this.#token = null));
-        throw failure;
-      }
+      if (!(failure instanceof HubFailure) || failure.status !== 401) throw failure;
       if (this.#token === used) this.#token = this.#signIn();
       return work(await this.#token);
     }
@@ -130,7 +126,7 @@ export class HubClient {
       const { token } = await requestJson('POST', '/api/auth', { body });
       return String(token);
     } catch (failure) {
-      this.#token = null;
+      this.#token = null; // the next request tries again
       if (failure instanceof HubFailure && failure.code === 'invalid_access_token') this.#revoked();
       throw failure;
     }

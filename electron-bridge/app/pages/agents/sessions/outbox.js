@@ -10,6 +10,9 @@ import { HubFailure } from '../hub/hub_failure.js';
 
 const PREFIX = 'codekernel.hub.outbox.';
 
+/** While the hub answers and cannot take a message; a new connection sends it at once. */
+const RETRY_MS = 10_000;
+
 /**
  * @typedef {object} OutgoingMessage
  * @property {string} localId
@@ -24,6 +27,8 @@ export class Outbox {
   /** @type {Map<string, OutgoingMessage>} */
   #messages = new Map();
   #isSending = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #timer;
   #client;
   #changed;
   #storage;
@@ -80,6 +85,14 @@ export class Outbox {
     return this.flush();
   }
 
+  /** @param {string} sessionId it can be used again */
+  retryAll(sessionId) {
+    for (const message of this.list(sessionId)) {
+      if (message.state === 'refused') this.#keep({ ...message, state: 'waiting' });
+    }
+    return this.flush();
+  }
+
   /** @param {string} localId the hub has it, or it is not to be sent */
   remove(localId) {
     if (!this.#messages.delete(localId)) return;
@@ -96,8 +109,10 @@ export class Outbox {
     try {
       await this.#client.post(sessionPath(sessionId, 'messages'), { text, localId });
     } catch (failure) {
-      if (!(failure instanceof HubFailure) || failure.isTemporary || failure.status === 401)
+      if (!(failure instanceof HubFailure) || failure.isTemporary || failure.status === 401) {
+        this.#retryLater();
         return false;
+      }
       this.#keep({ ...message, state: 'refused', failure });
       return true;
     }
@@ -107,6 +122,12 @@ export class Outbox {
       this.#changed();
     }
     return true;
+  }
+
+  #retryLater() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.flush(), RETRY_MS);
+    /** @type {any} */ (this.#timer).unref?.(); // in tests
   }
 
   /** @param {OutgoingMessage} message */
