@@ -34,6 +34,14 @@ const SCRIPTS = {
       says: 'The greeting in `greet.py:1-3` says **good morning** now, and the tests pass. `main.go` is still there, as you did not want it deleted.',
     },
   ],
+  'run the tests': [
+    {
+      calls: [
+        ['plan', { action: 'skip' }],
+        ['run_command', { command: 'make test' }],
+      ],
+    },
+  ],
   'run it again': [{ calls: [['run_command', { command: 'make test' }]] }],
 };
 

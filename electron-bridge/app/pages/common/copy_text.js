@@ -1,7 +1,6 @@
 /** To the clipboard: Electron denies it to pages, so there the host does it. */
 
 import { t } from './i18n.js';
-import { hostInfo, kernel } from './kernel.js';
 import { toast, toastFailure } from './toast.js';
 
 /**
@@ -10,8 +9,9 @@ import { toast, toastFailure } from './toast.js';
  */
 export async function copyText(text, message = t('said.copied')) {
   try {
-    const { kind } = await hostInfo();
-    if (kind === 'electron') await kernel.host('copyText', { text });
+    const { kernel } = window; // the page of the hub has none
+    const info = await kernel?.host('hostInfo');
+    if (info?.kind === 'electron') await kernel.host('copyText', { text });
     else await navigator.clipboard.writeText(text);
     toast(message, { kind: 'success' });
   } catch (failure) {

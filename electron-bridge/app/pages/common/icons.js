@@ -3,11 +3,15 @@
 import { html, svg } from './lit.js';
 
 const SHAPES = Object.freeze({
+  bell: svg`<path d="M3 11.5h10c-1-1-1.4-2-1.4-4.2a3.6 3.6 0 0 0-7.2 0C4.4 9.5 4 10.5 3 11.5zM6.7 13.6a1.4 1.4 0 0 0 2.6 0" />`,
+  'bell-off': svg`<path d="M4.3 8c-.1 2-.6 2.7-1.3 3.500h8.200M11.6 8.500V7.300a3.6 3.6 0 0 0-5.9-2.7M6.7 13.6a1.4 1.4 0 0 0 2.6 0M2.500 2.500l11 11" />`,
   check: svg`<path d="M3 8.5l3.2 3.2L13 4.8" />`,
   'chevron-down': svg`<path d="M4 6l4 4 4-4" />`,
+  'chevron-left': svg`<path d="M10 4l-4 4 4 4" />`,
   'chevron-right': svg`<path d="M6 4l4 4-4 4" />`,
   close: svg`<path d="M4 4l8 8M12 4l-8 8" />`,
   copy: svg`<rect x="5.5" y="5.5" width="8" height="8" rx="1.5" /><path d="M10.5 5.5v-2a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h2" />`,
+  diff: svg`<path d="M8 2.2v6.6M4.7 5.5h6.6M4.7 12.8h6.6" />`,
   external: svg`<path d="M9.5 2.5h4v4M13.3 2.7L7.5 8.5M12 9.5v3a1 1 0 0 1-1 1H3.5a1 1 0 0 1-1-1V5a1 1 0 0 1 1-1h3" />`,
   file: svg`<path d="M4 1.8h5l3.5 3.5v8.2a.8.8 0 0 1-.8.8H4a.8.8 0 0 1-.8-.8V2.6a.8.8 0 0 1 .8-.8zM9 2v3.5h3.3" />`,
   folder: svg`<path d="M1.8 12.2V3.8a1 1 0 0 1 1-1h3.4l1.6 1.8h5.4a1 1 0 0 1 1 1v6.6a1 1 0 0 1-1 1H2.8a1 1 0 0 1-1-1z" />`,

@@ -1,20 +1,18 @@
 /** The bar at the top of every page: where one is, where one can go, language, theme, kernel. */
 
+import { languageButton, themeButton } from './appearance_buttons.js';
 import { makeRenderer } from './renderer.js';
 import { explain } from './failures.js';
 import { opensPage, pageAddress } from './navigation.js';
-import { language, setLanguage, t } from './i18n.js';
-import { icon } from './icons.js';
+import { t } from './i18n.js';
 import { kernel } from './kernel.js';
 import { kernelState, onKernelState } from './kernel_state.js';
 import { html, nothing } from './lit.js';
-import { onThemeChange, setTheme, theme, THEMES } from './theme.js';
+import { onThemeChange } from './theme.js';
 import { toastFailure } from './toast.js';
 
 /** @typedef {import('./navigation.js').Page} Page */
 
-/** @type {Readonly<Record<import('./theme.js').Theme, 'monitor' | 'sun' | 'moon'>>} */
-const THEME_ICONS = Object.freeze({ system: 'monitor', light: 'sun', dark: 'moon' });
 /** A kernel in one of these states needs no words. */
 const QUIET_STATES = new Set(['running', 'idle']);
 
@@ -78,33 +76,5 @@ function restartButton(failure) {
   const restart = () => kernel.host('restartKernel').catch(toastFailure);
   return html`<button class="button small" type="button" @click=${restart}>
     ${t(isElsewhere ? 'kernel.reconnect' : 'kernel.restart')}
-  </button>`;
-}
-
-function languageButton() {
-  const other = language() === 'en' ? 'zh' : 'en';
-  const name = other === 'zh' ? '中文' : 'English';
-  return html`<button
-    class="button small quiet"
-    type="button"
-    lang=${other === 'zh' ? 'zh-CN' : 'en'}
-    @click=${() => setLanguage(other)}
-  >
-    ${name}
-  </button>`;
-}
-
-function themeButton() {
-  const now = theme();
-  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
-  const label = t('bar.theme', { now: t(`theme.${now}`), next: t(`theme.${next}`) });
-  return html`<button
-    class="button small quiet icon"
-    type="button"
-    aria-label=${label}
-    title=${label}
-    @click=${() => setTheme(next)}
-  >
-    ${icon(THEME_ICONS[now])}
   </button>`;
 }

@@ -93,8 +93,8 @@ SLOW_CALL_TIMEOUT_SECONDS = {"getChunksInfo": 600}
 # `data:` images are for charts and icons that a page draws itself.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; object-src 'none'"
+    "font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; object-src 'none'"
 )
 
 # Files with another suffix are not served.
@@ -104,6 +104,7 @@ MIME_TYPES = {
     ".mjs": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".json": "application/json; charset=utf-8",
+    ".webmanifest": "application/manifest+json",
     ".svg": "image/svg+xml",
     ".png": "image/png",
     ".woff2": "font/woff2",

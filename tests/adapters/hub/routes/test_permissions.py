@@ -25,12 +25,12 @@ def has_answered(event: ServerSentEvent) -> bool:
 
 def test_a_pending_permission_is_in_the_agent_state(hub: HubWorld, phone: DeviceClient) -> None:
     options = (PermissionOption("o1", "Allow", "allow_once"),)
-    session_id = ask(hub, danger="runs", options=options)
+    session_id = ask(hub, danger="runs", options=options, tool_use_id="call_1")
     state = phone.get(f"/api/sessions/{session_id}")["session"]["agentState"]
     request = state["requests"]["p1"]
     assert (request["tool"], request["arguments"]) == ("run_command", {"command": "ls"})
     assert request["createdAt"] > 1_000_000_000_000
-    assert request["danger"] == "runs"
+    assert (request["danger"], request["toolUseId"]) == ("runs", "call_1")
     assert request["options"] == [{"id": "o1", "name": "Allow", "kind": "allow_once"}]
     assert state["completedRequests"] == {}
 

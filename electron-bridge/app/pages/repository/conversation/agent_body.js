@@ -35,9 +35,9 @@ export class AgentBody {
    * @param {{
    *   context: () => import('./markdown.js').MarkdownContext,
    *   grown: () => void,
-   *   decide: (tool: ToolItem, decision: Decision) => void,
+   *   decide: ((tool: ToolItem, decision: Decision) => void) | null,
    *   openFile: (filePath: string) => void,
-   * }} options `grown` is called after something was drawn
+   * }} options `grown` is called after something was drawn; without `decide`, questions are not asked
    */
   constructor(options) {
     this.options = options;
@@ -102,15 +102,18 @@ export class AgentBody {
       held.text = item.text;
       return;
     }
+    const { decide } = this.options;
     const act = {
       toggle: () => this.#change(item, held, { isOpen: !held.isOpen }),
       showAll: () => this.#change(item, held, { isWhole: true }),
       openFile: this.options.openFile,
-      decide: (/** @type {Decision} */ decision) => {
-        this.options.decide(/** @type {ToolItem} */ (item), decision);
-        this.#draw(item, held);
-        /** @type {HTMLElement | null} */ (held.element.querySelector('.tool-toggle'))?.focus();
-      },
+      decide:
+        decide &&
+        ((/** @type {Decision} */ decision) => {
+          decide(/** @type {ToolItem} */ (item), decision);
+          this.#draw(item, held);
+          /** @type {HTMLElement | null} */ (held.element.querySelector('.tool-toggle'))?.focus();
+        }),
     };
     render(template(item, held, act), held.element);
   }

@@ -46,6 +46,17 @@ export function shownInput(input) {
 }
 
 /**
+ * What is to be done, every letter of it.
+ *
+ * @param {Record<string, unknown>} input
+ */
+export function wholeInput(input) {
+  return shownInput(input)
+    .map(({ name, value }) => (name === 'command' || name === 'path' ? value : `${name}: ${value}`))
+    .join('\n');
+}
+
+/**
  * The beginning of a long text, and how many lines there are in all.
  *
  * @param {string} text

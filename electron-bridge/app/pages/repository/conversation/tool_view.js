@@ -3,7 +3,7 @@
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
-import { beginning, diffLines, shortArgument, shownInput } from './tool_text.js';
+import { beginning, diffLines, shortArgument, shownInput, wholeInput } from './tool_text.js';
 
 /** @typedef {import('./agent_run.js').ToolItem} ToolItem */
 /** @typedef {{ isOpen: boolean, isWhole: boolean, number: number }} Held */
@@ -12,7 +12,7 @@ import { beginning, diffLines, shortArgument, shownInput } from './tool_text.js'
  * @typedef {object} ToolActions
  * @property {() => void} toggle
  * @property {() => void} showAll
- * @property {(decision: 'allow' | 'allowTurn' | 'deny') => void} decide
+ * @property {((decision: 'allow' | 'allowTurn' | 'deny') => void) | null} decide null: elsewhere
  * @property {(filePath: string) => void} openFile
  */
 
@@ -46,7 +46,7 @@ export function toolView(tool, held, act) {
       <span class="tool-argument">${shortArgument(input)}</span>
       <span class="tool-status ${status}">${sign(status)} ${t(`tool.${status}`)}</span>
     </button>
-    ${status === 'asking' ? permission(tool, act.decide) : nothing}
+    ${status === 'asking' && act.decide ? permission(tool, act.decide) : nothing}
     <div class="tool-inside" id=${id} ?hidden=${!held.isOpen}>
       ${held.isOpen ? inside(tool, held, act) : nothing}
     </div>`;
@@ -63,7 +63,7 @@ function sign(status) {
  * not allow anything.
  *
  * @param {ToolItem} tool
- * @param {ToolActions['decide']} decide
+ * @param {NonNullable<ToolActions['decide']>} decide
  */
 function permission({ name, input, danger }, decide) {
   const kind = danger === 'deletes' ? 'deletes' : 'runs';
@@ -74,7 +74,7 @@ function permission({ name, input, danger }, decide) {
     aria-label=${t('permission.label')}
   >
     <p class="permission-text">${t(`permission.${kind}`, { tool: name })}</p>
-    <pre class="permission-what" tabindex="0"><code>${whole(input)}</code></pre>
+    <pre class="permission-what" tabindex="0"><code>${wholeInput(input)}</code></pre>
     <div class="permission-acts">
       <button class="button small primary" type="button" @click=${() => decide('allow')}>
         ${t('permission.allow')}
@@ -145,14 +145,21 @@ function changed(input, diff, held, { showAll, openFile }) {
           : nothing
       }
     </p>
-    <pre
-      class="tool-output"
-      tabindex="0"
-      aria-label=${t('tool.changed')}
-    ><code class="diff">${diffLines(text).map(
-      ({ kind, text: line }) => html`<span class="diff-line ${kind}">${line} </span>`,
-    )}</code></pre>
-    ${isCut ? all(lines, showAll) : nothing}`;
+    ${diffView(text, t('tool.changed'))} ${isCut ? all(lines, showAll) : nothing}`;
+}
+
+/**
+ * @param {string} diff
+ * @param {string} label
+ */
+export function diffView(diff, label) {
+  return html`<pre
+    class="tool-output"
+    tabindex="0"
+    aria-label=${label}
+  ><code class="diff">${diffLines(diff).map(
+    ({ kind, text }) => html`<span class="diff-line ${kind}">${text} </span>`,
+  )}</code></pre>`;
 }
 
 /**
@@ -181,11 +188,4 @@ function all(lines, showAll) {
   return html`<button class="button small quiet" type="button" @click=${showAll}>
     ${t('tool.all', { count: lines })}
   </button>`;
-}
-
-/** @param {Record<string, unknown>} input what is to be done, every letter of it */
-function whole(input) {
-  return shownInput(input)
-    .map(({ name, value }) => (name === 'command' || name === 'path' ? value : `${name}: ${value}`))
-    .join('\n');
 }

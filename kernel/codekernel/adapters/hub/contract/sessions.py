@@ -169,12 +169,13 @@ def render_machine(machine: MachineRecord, now_ms: int) -> JsonObject:
 
 
 def _render_request(permission: SessionPermission) -> JsonObject:
-    """Return a permission; ``danger`` and ``options`` are additions."""
+    """Return a permission; ``toolUseId``, ``danger`` and ``options`` are additions."""
     options = [{"id": each.id, "name": each.name, "kind": each.kind} for each in permission.options]
     return {
         "tool": permission.tool,
         "arguments": dict(permission.arguments),
         "createdAt": permission.created_at,
+        **({"toolUseId": permission.tool_use_id} if permission.tool_use_id else {}),
         **({"danger": permission.danger} if permission.danger else {}),
         **({"options": options} if options else {}),
     }

@@ -7,8 +7,9 @@ from starlette.routing import BaseRoute, Route
 from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.static_pages import SECURITY_HEADERS
 
-# The page for a phone; a pairing code is in the fragment of its address, which no request carries.
-FIRST_PAGE = "/phone.html"
+# The page of agent sessions; a pairing code is in the fragment of its address, which no request
+# carries.
+FIRST_PAGE = "/agents.html"
 
 
 def make_routes(hub: HubContext) -> list[BaseRoute]:

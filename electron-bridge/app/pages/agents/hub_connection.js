@@ -1,0 +1,98 @@
+/** The hub as the page uses it: requests, events, all sessions, and messages that wait to be sent. */
+
+import { EventStream } from './hub/event_stream.js';
+import { HubClient } from './hub/hub_client.js';
+import { Outbox } from './sessions/outbox.js';
+import { SessionStore } from './sessions/session_store.js';
+
+/** A list that could not be read while the hub answers is read again after this time. */
+const RELOAD_DELAY_MS = 3_000;
+
+/** @typedef {import('./hub/event_stream.js').HubEvent} HubEvent */
+/** @typedef {import('./sessions/session_record.js').SessionRecord} SessionRecord */
+
+/**
+ * @typedef {object} Listeners
+ * @property {() => void} revoked the hub does not know this device any longer
+ * @property {(before: SessionRecord | undefined, now: SessionRecord | null) => void} noteSession
+ * @property {(event: HubEvent) => void} deliver
+ * @property {() => void} reload events are missing: what is shown is read anew
+ * @property {() => void} changed
+ */
+
+export class HubConnection {
+  #wasConnected = false;
+  #subscriptionId = '';
+  #isClosed = false;
+  #listeners;
+
+  /**
+   * @param {string} key of this device
+   * @param {Listeners} listeners
+   */
+  constructor(key, listeners) {
+    this.#listeners = listeners;
+    this.client = new HubClient(key, listeners.revoked);
+    this.store = new SessionStore(this.client, (before, now) => {
+      listeners.noteSession(before, now);
+      if (now?.isActive && before?.isActive === false) this.outbox.retryAll(now.id);
+    });
+    this.outbox = new Outbox(this.client, listeners.changed);
+    this.stream = new EventStream({
+      client: this.client,
+      deliver: (event) => this.#deliver(event),
+      changed: listeners.changed,
+    });
+  }
+
+  get status() {
+    return { state: this.stream.state, wasConnected: this.#wasConnected || this.store.isLoaded };
+  }
+
+  run() {
+    this.stream.run();
+  }
+
+  /** The page or the network woke up. */
+  wake() {
+    this.stream.wake();
+    this.outbox.flush();
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.stream.close();
+  }
+
+  /** Tell the hub whether somebody looks at this page. */
+  noteVisibility() {
+    if (!this.#subscriptionId || this.stream.state !== 'connected') return;
+    const visibility = document.hidden ? 'hidden' : 'visible';
+    const body = { subscriptionId: this.#subscriptionId, visibility };
+    this.client.post('/api/visibility', body).catch(() => {}); // the next connection tells it
+  }
+
+  /** @param {HubEvent} event */
+  #deliver(event) {
+    if (event.type === 'connection-changed') {
+      this.#wasConnected = true;
+      this.#subscriptionId = String(event.data?.subscriptionId ?? '');
+      if (event.data?.resume !== 'ok') this.#reload();
+      this.outbox.flush();
+      return;
+    }
+    this.store.apply(event);
+    this.#listeners.deliver(event);
+  }
+
+  async #reload() {
+    this.#listeners.reload();
+    try {
+      await this.store.load();
+    } catch {
+      setTimeout(() => {
+        if (!this.#isClosed && this.stream.state === 'connected') this.#reload();
+      }, RELOAD_DELAY_MS);
+    }
+  }
+}
