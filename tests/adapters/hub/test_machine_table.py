@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from codekernel.adapters.hub.events.log import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.domain.agent_sessions import EventPosition, SyncEvent, SyncEventKind
-from codekernel.errors import MachineOffline, SessionNotFound, WrongParam
-from support.scripted_agent import WAIT_SECONDS, EngineWorld, open_world
+from codekernel.errors import KernelUnavailable, MachineOffline, SessionNotFound, WrongParam
+from support.scripted_agent import PHONE, WAIT_SECONDS, EngineWorld, open_world
 
 
 class TwoMachines:
@@ -73,6 +74,26 @@ def test_a_machine_cannot_have_the_session_of_another_one(two: TwoMachines) -> N
         two.table.claim(thief, replace(session, name="stolen", version=99))
     assert two.machines.get_session(session.id).name == "own"
     assert two.machines.get_session(session.id).machine_id != two.other_id
+
+
+def test_a_machine_that_goes_while_it_is_attached_is_not_connected(
+    two: TwoMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = two.other.start()
+    two.wait_for(SyncEventKind.SESSION_ADDED)
+    two.table.detach(two.other_id, two.other.engine)
+
+    def lose(*_: object, **__: object) -> NoReturn:
+        raise KernelUnavailable("the connection has ended")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(two.other.engine, "subscribe", lose)
+        with pytest.raises(KernelUnavailable):
+            two.table.attach(two.other.engine, "owner")
+    with pytest.raises(MachineOffline):
+        two.machines.stop_turn(session.id, PHONE)
+    two.table.attach(two.other.engine, "owner")
+    two.machines.stop_turn(session.id, PHONE)
 
 
 def test_a_machine_comes_back_and_nothing_is_missing(two: TwoMachines) -> None:

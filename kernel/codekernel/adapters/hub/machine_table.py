@@ -82,7 +82,11 @@ class MachineTable:
             machine.record = replace(record, is_active=True)
             machine.sessions = sessions
             machine.last_seen = self._clock() if owner else _FOREVER
-        self._follow(machine, sessions)
+        try:
+            self._follow(machine, sessions)
+        except KernelError:  # it is gone already
+            self.detach(record.id, sessions)
+            raise
         self._tell_machine(machine)
         return record.id
 
