@@ -15,7 +15,6 @@ from acp.core import ClientSideConnection
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
 
-from support.chat_server import ChatServer
 from support.javascript import ACP_PEERS, require_acp_peers
 from support.kernel_process import bare_environment
 from support.shared_kernel import ENVIRON, SharedKernel
@@ -82,15 +81,23 @@ Use = Callable[[Editor], Awaitable[None]]
 
 
 class EditorWorld:
-    """A userData folder with a scripted model, its kernel, and editors that come and go."""
+    """A userData folder, its kernel, and editors that come and go."""
 
-    def __init__(self, user_data: Path, repo: Path, server: ChatServer) -> None:
-        self.user_data, self.repo, self.server = user_data, repo, server
+    def __init__(self, user_data: Path, repo: Path, *options: str) -> None:
+        self.user_data, self.repo, self.options = user_data, repo, options
         self.kernel = SharedKernel(user_data)
 
     @property
     def words(self) -> list[str]:
-        return [sys.executable, "-m", "codekernel", "acp", "--user-data", str(self.user_data)]
+        return [
+            sys.executable,
+            "-m",
+            "codekernel",
+            "acp",
+            "--user-data",
+            str(self.user_data),
+            *self.options,
+        ]
 
     @property
     def environ(self) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -41,23 +41,19 @@ CREATE = ("create_file", {"path": "new.txt", "content": "hello\n"})
 
 
 @pytest.fixture
-def make_world(
-    user_data: Path, repo: Path
-) -> Iterator[Callable[[list[ScriptedAnswer]], EditorWorld]]:
-    opened: list[EditorWorld] = []
+def make_world(user_data: Path, repo: Path) -> Iterator["MakeWorld"]:
+    """Makes a world with a scripted model; the kernel ends with the test."""
+    with ExitStack() as resources:
 
-    def make(script: list[ScriptedAnswer]) -> EditorWorld:
-        server = ChatServer(script)
-        server.__enter__()
-        chat_settings(user_data, server.url)
-        write_sources(repo)
-        opened.append(EditorWorld(user_data, repo, server))
-        return opened[-1]
+        def make(script: list[ScriptedAnswer]) -> EditorWorld:
+            server = resources.enter_context(ChatServer(script))
+            chat_settings(user_data, server.url)
+            write_sources(repo)
+            world = EditorWorld(user_data, repo)
+            resources.enter_context(world.kernel)
+            return world
 
-    yield make
-    for world in opened:
-        world.kernel.__exit__()
-        world.server.__exit__()
+        yield make
 
 
 MakeWorld = Callable[[list[ScriptedAnswer]], EditorWorld]

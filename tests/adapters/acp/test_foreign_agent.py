@@ -25,6 +25,7 @@ from codekernel.domain.agent_sessions import (
 )
 from codekernel.domain.chat import TextContent, ToolResultContent
 from support.command_line import CODEKERNEL
+from support.editor_world import Editor, EditorWorld
 from support.kernel_process import bare_environment
 from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
 
@@ -151,6 +152,20 @@ def test_a_kernel_that_is_killed_leaves_no_agent_behind(world: ForeignWorld) -> 
     wait_until(lambda: not is_running(agent))
     os.kill(child, signal.SIGKILL)  # what an agent has started is its own to end
     assert world.run(session, "say:again") == "again"
+
+
+def test_an_editor_uses_a_foreign_agent_of_the_settings(world: ForeignWorld) -> None:
+    editors = EditorWorld(world.user_data, world.repo, "--agent", "scripted")
+
+    async def use(editor: Editor) -> None:
+        session = await editors.start(editor)
+        assert await editor.prompt(session, "ask write:b.txt=3 say:bye") == "end_turn"
+        assert [it.option_id for it in editor.offered[0]] == ["yes", "always", "no"]
+        assert "chosen=yes" in editor.text()
+        titles = [getattr(it, "title", "") for it in editor.updates]
+        assert "changes: ['b.txt (created)']" in titles
+
+    editors.use(use)
 
 
 def test_nothing_of_the_sdk_is_imported_before_an_agent_is_used() -> None:

@@ -26,6 +26,7 @@ from codekernel.domain.agent_sessions import (
     AgentSessionRecord,
     AgentSessions,
     PermissionAnswer,
+    PermissionMode,
     PlanEntry,
     SessionMessage,
     SessionPermission,
@@ -55,6 +56,10 @@ _INTERNAL_ERROR = RequestError.internal_error().code
 _MESSAGE_EVENTS = frozenset({SyncEventKind.MESSAGE_RECEIVED, SyncEventKind.MESSAGE_GROWING})
 
 _ALLOW_KINDS = frozenset({"allow_once", "allow_always"})
+
+# Where everything is allowed, the kernel answers at once by itself; only a permission that has
+# waited since before is asked.
+_OWN_ANSWER_SECONDS = 1.0
 
 # Messages are read in pages of so many.
 _PAGE_LENGTH = 200
@@ -231,6 +236,8 @@ class EditorSession:
             self._questions[name] = asyncio.create_task(asked, name=f"permission {name}")
 
     async def _ask(self, permission: SessionPermission) -> None:
+        if self.record.permission_mode is PermissionMode.ALLOW_ALL:
+            await asyncio.sleep(_OWN_ANSWER_SECONDS)
         options = [
             schema.PermissionOption(option_id=it.id, name=it.name, kind=it.kind)  # type: ignore[arg-type]
             for it in permission.options
