@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from codekernel.adapters.chat.turns import (
     StepStatus,
     TextStep,
@@ -149,3 +151,21 @@ def test_what_is_said_after_a_shown_turn_is_a_turn_without_a_request() -> None:
     (turn,) = window.list_turns(record(3))
     assert turn.request is None
     assert turn.first_seq == 3
+
+
+def test_a_turn_and_its_tools_say_how_long_they_took_and_whether_it_failed() -> None:
+    window = TurnWindow("s", 0)
+    result = AgentMessage("user", (ToolResultContent("1", "ok"),))
+    failure = AgentMessage("assistant", (TextContent("no model"),), {"is_error": True})
+    window.put(
+        [
+            user(1, "first", 500),
+            replace(agent(2, ToolUseContent("1", "ls")), created_at=1_000),
+            SessionMessage("r", "s", 3, 3_500, result, Actor("agent")),
+            SessionMessage("f", "s", 4, 4_000, failure, Actor("agent")),
+        ]
+    )
+    (turn,) = window.list_turns(record(4))
+    assert turn.seconds == 3.5
+    assert turn.is_failed
+    assert [step.seconds for step in turn.steps if isinstance(step, ToolStep)] == [2.5]

@@ -8,5 +8,6 @@ Modules, in the order data meets them:
     repository_queries.py  search and questions without an agent
     permissions.py         the answers that a permission offers, and its decision
     turns.py               messages of a session as turns, and a turn as steps, masked
+    session_feed.py        a session as one chat follows it
     outgoing.py            when a chat may be written to again
 """

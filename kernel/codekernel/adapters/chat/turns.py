@@ -54,6 +54,7 @@ class ToolStep:
     status: StepStatus = StepStatus.RUNNING
     output: str = ""
     diff: str = ""
+    seconds: float = 0.0
 
 
 TurnStep = ThoughtStep | TextStep | ToolStep
@@ -72,6 +73,10 @@ class ChatTurn:
     request: SessionMessage | None
     steps: tuple[TurnStep, ...]
     is_finished: bool
+    is_failed: bool = False
+    seconds: float = 0.0
+    # Of its first message; the numbers change when a message before it is taken back.
+    id: str = ""
 
 
 def build_steps(messages: Sequence[AgentMessage], *, is_finished: bool) -> tuple[TurnStep, ...]:
@@ -132,8 +137,21 @@ class TurnWindow:
             if is_last:
                 parts += [part for grown in self._growing.values() for part in grown]
             request = group[0].message if group[0].begins_turn else None
-            steps = _fold_parts(parts, is_finished)
-            turns.append(ChatTurn(_get_first_seq(group), request, steps, is_finished))
+            steps = _add_seconds(_fold_parts(parts, is_finished), group)
+            is_failed = any(each.message.message.meta.get("is_error") for each in group)
+            seconds = (group[-1].message.created_at - group[0].position[0]) / 1000
+            first = group[0].message
+            turns.append(
+                ChatTurn(
+                    first.seq,
+                    request,
+                    steps,
+                    is_finished,
+                    is_failed,
+                    max(seconds, 0.0),
+                    first.id,
+                )
+            )
         return turns
 
     def forget_shown(self, finished: Iterable[int]) -> int:
@@ -250,6 +268,25 @@ def _fold_parts(parts: Iterable[_StepPart], is_finished: bool) -> tuple[TurnStep
     if is_finished:
         steps = [_stop_step(step) for step in steps]
     return tuple(steps)
+
+
+def _add_seconds(steps: Iterable[TurnStep], group: Iterable[_KnownMessage]) -> tuple[TurnStep, ...]:
+    """Say of each tool how long it took, by the times of its messages."""
+    began: dict[str, int] = {}
+    took: dict[str, float] = {}
+    for known in group:
+        now = known.message.created_at
+        for part in known.parts:
+            if isinstance(part, ToolStep):
+                began.setdefault(part.id, now)
+            elif isinstance(part, chat.ToolResultContent) and part.tool_use_id in began:
+                took[part.tool_use_id] = max(now - began[part.tool_use_id], 0) / 1000
+    return tuple(
+        replace(step, seconds=took[step.id])
+        if isinstance(step, ToolStep) and step.id in took
+        else step
+        for step in steps
+    )
 
 
 def _finish_tool(

@@ -3,7 +3,9 @@
 Modules, in the order data meets them:
 
     api.py              the methods of the Bot API, and its errors
-    adapter.py          updates of the bot, events of the sessions
+    adapter.py          the threads: updates of the bot, events of the sessions
+    incoming.py         what people write and press
+    followed_chats.py   what each chat is to show of its session
     rendering.py        a turn as messages
     markdown_spans.py   Markdown as formatted text
     rich_text.py        formatted text as pages of HTML within the limits

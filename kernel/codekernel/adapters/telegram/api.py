@@ -112,13 +112,17 @@ class TelegramApi:
     def get_updates(self, offset: int, seconds: int = POLL_SECONDS) -> list[dict[str, Any]]:
         """Wait for updates from a number on; those before it are acknowledged."""
         fields = {"offset": offset, "timeout": seconds, "allowed_updates": _ALLOWED_UPDATES}
-        timeouts = httpx.Timeout(_TIMEOUTS, read=seconds + _POLL_MARGIN_SECONDS)
+        timeouts = httpx.Timeout(**_TIMEOUTS.as_dict() | {"read": seconds + _POLL_MARGIN_SECONDS})
         found: list[dict[str, Any]] = self._call("getUpdates", fields, timeouts=timeouts)
         return found
 
-    def send_message(self, chat_id: str, html: str, buttons: Sequence[Any] = ()) -> int:
+    def send_message(
+        self, chat_id: str, html: str, buttons: Sequence[Any] = (), *, is_silent: bool = False
+    ) -> int:
         """Send a message and return its number."""
         fields = {"chat_id": int(chat_id), **_make_text_fields(html, buttons)}
+        if is_silent:
+            fields["disable_notification"] = True
         return int(self._call("sendMessage", fields)["message_id"])
 
     def edit_message(

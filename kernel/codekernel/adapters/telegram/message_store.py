@@ -167,7 +167,12 @@ def _encode_pages(pages: tuple[Page, ...]) -> str:
         [
             ["document", page.name, page.text, page.caption]
             if isinstance(page, DocumentPage)
-            else ["text", page.html, [[button.label, button.data] for button in page.buttons]]
+            else [
+                "text",
+                page.html,
+                [[button.label, button.data] for button in page.buttons],
+                page.is_silent,
+            ]
             for page in pages
         ]
     )
@@ -177,6 +182,6 @@ def _decode_pages(text: str) -> tuple[Page, ...]:
     return tuple(
         DocumentPage(*fields)
         if kind == "document"
-        else TextPage(fields[0], tuple(PageButton(*button) for button in fields[1]))
+        else TextPage(fields[0], tuple(PageButton(*button) for button in fields[1]), fields[2])
         for kind, *fields in json.loads(text)
     )

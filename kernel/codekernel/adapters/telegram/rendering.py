@@ -5,7 +5,7 @@ texts are Markdown. What is too long for a chat becomes a document.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from codekernel.adapters.chat.commands import CommandReply
@@ -58,6 +58,9 @@ MAX_DIFF_UNITS = 2_400
 
 MAX_REQUEST_UNITS = 1_000
 
+# The answer is an edit, for which no telephone makes a sound: after a wait it is said.
+MIN_DONE_SECONDS = 30.0
+
 _SIGNS: Final = {
     StepStatus.RUNNING: "⏳",
     StepStatus.SUCCESS: "✅",
@@ -84,6 +87,8 @@ class TextPage:
 
     html: str
     buttons: tuple[PageButton, ...] = ()
+    # A telephone makes no sound for it; for an edit it never does.
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,7 @@ class DocumentPage:
 Page = TextPage | DocumentPage
 
 
-def render_turn(turn: ChatTurn, *, shows_request: bool = False) -> list[Page]:
+def render_turn(turn: ChatTurn, *, shows_request: bool = False) -> Sequence[Page]:
     """Return the messages of a turn; ``shows_request`` for one that came from elsewhere."""
     spans: list[TextSpan] = []
     if shows_request and turn.request is not None:
@@ -109,11 +114,17 @@ def render_turn(turn: ChatTurn, *, shows_request: bool = False) -> list[Page]:
         spans.append(TextSpan(f"{WORKING_LINE} …", (ITALIC,)))
     elif not turn.steps:
         spans.append(TextSpan("The turn has ended without a word.", (ITALIC,)))
-    pages = make_text_pages(spans)
-    return [*pages, *_list_documents(turn.steps)] if turn.is_finished else pages
+    texts = make_text_pages(spans)
+    if not turn.is_finished:
+        return [replace(page, is_silent=True) for page in texts]
+    pages: list[Page] = [*texts]
+    pages += _list_documents(turn.steps)
+    if turn.seconds >= MIN_DONE_SECONDS:
+        pages.append(TextPage(f"✅ Done after {_format_seconds(turn.seconds)}."))
+    return pages
 
 
-def render_notice(turn: ChatTurn, session_name: str) -> list[Page]:
+def render_notice(turn: ChatTurn, session_name: str) -> Sequence[Page]:
     """Return the only message of a turn where just notices are sent: that it has ended."""
     if not turn.is_finished:
         return []
@@ -129,10 +140,9 @@ def render_reply(reply: CommandReply, buttons: tuple[PageButton, ...] = ()) -> l
     for turn in reply.turns:
         pages += render_turn(turn, shows_request=True)
     if buttons:
-        place = max(place for place, page in enumerate(pages) if isinstance(page, TextPage))
-        last = pages[place]
-        assert isinstance(last, TextPage)  # noqa: S101 - for the type checker
-        pages[place] = TextPage(last.html, buttons)
+        texts = [(place, page) for place, page in enumerate(pages) if isinstance(page, TextPage)]
+        place, last = texts[-1]
+        pages[place] = replace(last, buttons=buttons)
     return pages
 
 
@@ -158,7 +168,7 @@ def render_permission(
     return TextPage(html, () if decision else buttons)
 
 
-def make_text_pages(spans: Sequence[TextSpan]) -> list[Page]:
+def make_text_pages(spans: Sequence[TextSpan]) -> list[TextPage]:
     """Return spans as messages."""
     return [TextPage(format_html(page)) for page in split_pages(clean_spans(spans))]
 
@@ -206,6 +216,11 @@ def _list_documents(steps: Sequence[TurnStep]) -> Iterator[Page]:
     diffs = [step.diff for step in steps if isinstance(step, ToolStep) and step.diff]
     if any(_is_long(diff, MAX_DIFF_UNITS) for diff in diffs):
         yield DocumentPage("changes.diff", "\n".join(diffs), "All changes of this turn.")
+
+
+def _format_seconds(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def _shorten_text(text: str) -> str:

@@ -11,6 +11,7 @@ changes nothing if it is there, before it is sent again.
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -109,13 +110,26 @@ class TurnMessages:
         if self._thread.is_alive():
             self._thread.join(timeout_seconds)
 
-    def put(self, chat_id: str, key: str, pages: list[Page], *, is_final: bool) -> None:
+    def put(self, chat_id: str, key: str, pages: Sequence[Page], *, is_final: bool) -> None:
         """Show pages in a chat in the place of those that the item had before."""
         item = StoredItem(chat_id, key, tuple(pages), is_final)
         with self._changed:
             if self._store.put_item(item):
                 self._put(item)
                 self._changed.notify_all()
+
+    def list_open(self, chat_id: str) -> dict[str, Sequence[Page]]:
+        """Return the items of a chat that are not finished, and what they are to show."""
+        with self._changed:
+            chat = self._chats.get(chat_id)
+            return {key: item.pages for key, item in chat.items.items()} if chat else {}
+
+    def is_delivered(self, chat_id: str, key: str) -> bool:
+        """Return whether everything that was put for an item is in the chat, and final."""
+        with self._changed:
+            chat = self._chats.get(chat_id)
+            item = chat.items.get(key) if chat else None
+            return item is not None and item.is_final and next(list_steps(item), None) is None
 
     def finish(self, chat_id: str, key: str) -> None:
         """Forget an item; it stays in the chat as it is."""
@@ -242,7 +256,7 @@ class TurnMessages:
                 self._remove(chat, item, begun)
                 raise
             # Another attempt would fail as well, and hold up everything behind it.
-            logger.error("a message was refused by Telegram: %s", error.description)  # noqa: TRY400
+            logger.error("a file was refused by Telegram: %s", error.description)  # noqa: TRY400
             message_id = GONE_MESSAGE_ID
         else:
             self.note_message_id(chat.id, message_id)
@@ -251,7 +265,16 @@ class TurnMessages:
     def _send(self, chat_id: str, page: Page) -> int:
         if isinstance(page, DocumentPage):
             return self._api.send_document(chat_id, page.name, page.text, page.caption)
-        return self._api.send_message(chat_id, page.html, page.buttons)
+        try:
+            return self._api.send_message(
+                chat_id, page.html, page.buttons, is_silent=page.is_silent
+            )
+        except TelegramRefused as error:
+            if error.is_passing:
+                raise
+            logger.error("a message was refused by Telegram: %s", error.description)  # noqa: TRY400
+            caption = "Telegram refused this message."
+            return self._api.send_document(chat_id, "message.html", page.html, caption)
 
     def _edit_page(self, chat: _OutgoingChat, item: OutgoingItem, step: EditPage) -> None:
         message_id = step.sent.message_id
