@@ -72,6 +72,8 @@ _DIFF = TextStyle("pre", "diff")
 
 WORKING_LINE = "⏳ working"
 
+_NO_WORDS = TextSpan("The turn has ended without a word.", (ITALIC,))
+
 
 @dataclass(frozen=True, slots=True)
 class PageButton:
@@ -112,9 +114,7 @@ def render_turn(turn: ChatTurn, *, shows_request: bool = False) -> Sequence[Page
         spans += _render_step(step)
     if not turn.is_finished:
         spans.append(TextSpan(f"{WORKING_LINE} …", (ITALIC,)))
-    elif not turn.steps:
-        spans.append(TextSpan("The turn has ended without a word.", (ITALIC,)))
-    texts = make_text_pages(spans)
+    texts = make_text_pages(spans) or make_text_pages([_NO_WORDS])
     if not turn.is_finished:
         return [replace(page, is_silent=True) for page in texts]
     pages: list[Page] = [*texts]
