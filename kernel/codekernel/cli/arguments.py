@@ -25,6 +25,8 @@ STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
 SHELLS = ("bash", "zsh", "fish")
 
+CHAT_PLATFORMS = ("lark", "telegram")
+
 Container: TypeAlias = "argparse._ActionsContainer"  # noqa: SLF001 - argparse has no other name
 
 
@@ -304,6 +306,8 @@ def _add_doctor(doctor: argparse.ArgumentParser) -> None:
     _add_value(why, "query", "QUERY", "and where it stands among answers", nargs="*")
     hub = questions.add_parser("hub", help="say whether the hub can be reached and used")
     hub.set_defaults(command="doctor hub")
+    telegram = questions.add_parser("telegram", help="try the bot that the hub has in Telegram")
+    telegram.set_defaults(command="doctor telegram")
 
 
 def _add_hub(hub: argparse.ArgumentParser) -> None:
@@ -325,6 +329,11 @@ def _add_hub(hub: argparse.ArgumentParser) -> None:
     _add_value(join, "url", "URL", "the hub's address")
     _add_value(join, "--code", "CODE", "the code that the hub shows, for the first time")
     _add_value(join, "--fingerprint", "SHA256", "of the hub's own certificate")
+    bind = actions.add_parser("bind", help="show a code that lets one person use a chat's bot")
+    bind.add_argument("platform", choices=CHAT_PLATFORMS)
+    unbind = actions.add_parser("unbind", help="list who may use a chat's bot, or forget one")
+    unbind.add_argument("platform", choices=CHAT_PLATFORMS)
+    _add_value(unbind, "user", "ID", "as in the list (else the list)", nargs="?")
 
 
 def _add_key(key: argparse.ArgumentParser) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from codekernel.client.connection import KernelConnection
+from codekernel.client.launcher import connect_to_kernel
+from codekernel.client.relay import Connect
 from codekernel.errors import RefusedByKernel
 from codekernel.masking.masker import mask_secrets
 from codekernel.settings.chat_models import choose_model
@@ -24,8 +26,9 @@ MAX_EXCERPT_LINES = 12
 class RepositoryQueries:
     """Asks the kernel of this machine; each query is a client of its own."""
 
-    def __init__(self, user_data: UserData) -> None:
+    def __init__(self, user_data: UserData, connect: Connect = connect_to_kernel) -> None:
         self._user_data = user_data
+        self._connect = connect
 
     def search(self, folder: str, query: str) -> str:
         """Return the best results as Markdown. Raises KernelError."""
@@ -55,7 +58,7 @@ class RepositoryQueries:
         return mask_secrets("".join(answer).strip() or "There was no answer.").text
 
     def _open(self, folder: str) -> KernelConnection:
-        kernel = KernelConnection.open(self._user_data.root, "chat")
+        kernel = KernelConnection.open(self._user_data.root, "chat", connect=self._connect)
         place = {"path": str(Path(folder)), "sessionId": _SESSION_ID, "keep": False}
         kernel.request("openFolder", place)
         return kernel

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 import httpx
 
+from codekernel.domain.settings import DEFAULT_TELEGRAM_API_BASE
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import NetworkError
 from codekernel.llm.http_client import HttpConnection, HttpConnectionPool, get_route
 from codekernel.llm.network_errors import explain_network_error, explain_stopped
-
-DEFAULT_API_BASE: Final = "https://api.telegram.org"
 
 # How long Telegram keeps a request for updates open; its documentation's examples have 50 to 60.
 POLL_SECONDS: Final = 50
@@ -33,7 +32,7 @@ MAX_CALLBACK_ANSWER_CHARS: Final = 200
 # What is said where Telegram's own words help a person little.
 _ADVICE: Final = {
     401: "Telegram does not know this token: copy it from @BotFather again, and store it with"
-    " `codekernel hub token telegram`.",
+    " `codekernel key set telegram:bot`.",
     404: "Telegram does not know this token, or telegram.apiBase in the settings is no Bot API.",
     409: "Another program asks for the updates of this bot, or it has a webhook: end it, or give"
     " this hub a bot of its own.",
@@ -96,7 +95,7 @@ class BotUser:
 class TelegramApi:
     """Calls methods of one bot; safe to use from any thread."""
 
-    def __init__(self, token: str, api_base: str = DEFAULT_API_BASE) -> None:
+    def __init__(self, token: str, api_base: str = DEFAULT_TELEGRAM_API_BASE) -> None:
         self._prefix = f"{api_base.rstrip('/')}/bot{token}/"
         self._pool = HttpConnectionPool(_TIMEOUTS)
         self._lock = threading.Lock()

@@ -13,7 +13,6 @@ from codekernel.adapters.chat.outgoing import RateLimit
 from codekernel.adapters.chat.permissions import list_choices
 from codekernel.adapters.chat.session_feed import FeedState, SessionFeed
 from codekernel.adapters.chat.turns import ChatTurn
-from codekernel.adapters.telegram.api import DEFAULT_API_BASE
 from codekernel.adapters.telegram.rendering import (
     Page,
     PageButton,
@@ -33,6 +32,7 @@ from codekernel.domain.agent_sessions import (
     SyncEvent,
     SyncEventKind,
 )
+from codekernel.domain.settings import DEFAULT_TELEGRAM_API_BASE
 from codekernel.errors import KernelError, SessionNotFound
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class TelegramOptions:
     """The settings of Telegram; ``limits`` are of a person and of a group."""
 
     token: str
-    api_base: str = DEFAULT_API_BASE
+    api_base: str = DEFAULT_TELEGRAM_API_BASE
     notices_only: bool = False
     limits: tuple[RateLimit, RateLimit] = (PRIVATE_LIMIT, GROUP_LIMIT)
 
