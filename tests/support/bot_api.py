@@ -253,7 +253,10 @@ class BotApi:
     def _do_senddocument(self, fields: dict[str, Any]) -> Any:
         chat = self._require_chat(fields)
         self._check_rate(chat)
-        name, content = fields["document"]
+        given = fields["document"]
+        if isinstance(given, str):
+            given = fields[given.removeprefix("attach://")]
+        name, content = given
         message = BotMessage(self._next_id(chat.id), chat.id, is_own=True, document=content)
         self._add(chat, message)
         file = {"file_id": "f", "file_unique_id": "u", "file_name": name, "file_size": len(content)}
@@ -383,7 +386,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         address = urlsplit(self.path)
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self._read_body()
         found = METHOD.fullmatch(address.path)
         method = found["method"] if found else ""
         fault = self.api.fault(method)
@@ -406,6 +409,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content[: len(content) // 2] if fault == "half" else content)
         self.close_connection = fault == "half" or self.close_connection
+
+    def _read_body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks: list[bytes] = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
 
     def _call(self, method: str, fields: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         try:
