@@ -52,13 +52,13 @@ async def main() -> None:
     dispatcher = Dispatcher()
     me = await bot.get_me()
 
-    @dispatcher.message()
+    @dispatcher.message()  # type: ignore[untyped-decorator] # not installed here
     async def echo(message: Message) -> None:
         button = InlineKeyboardButton(text="Press", callback_data="pressed-1")
         keyboard = InlineKeyboardMarkup(inline_keyboard=[[button]])
         await message.answer(f"<b>{message.text}</b>", parse_mode="HTML", reply_markup=keyboard)
 
-    @dispatcher.callback_query()
+    @dispatcher.callback_query()  # type: ignore[untyped-decorator]
     async def press(query: CallbackQuery) -> None:
         await query.answer(f"got {query.data}")
         await asyncio.sleep(PAUSE_SECONDS)

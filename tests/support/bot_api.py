@@ -7,7 +7,7 @@ import json
 import re
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -77,6 +77,7 @@ class BotApi:
         self.calls: list[str] = []
         self.callback_answers: dict[str, str] = {}
         self.problems: list[str] = []
+        self.refusals: Counter[int] = Counter()
         self.changed = threading.Condition()
         self._chats: dict[int, BotChat] = {}
         self._updates: list[dict[str, Any]] = []
@@ -424,6 +425,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return 200, {"ok": True, "result": self.api.call(method, fields)}
         except BotApiError as error:
+            self.api.refusals[error.code] += 1
             return error.code, _refuse(error.code, str(error), error.parameters)
 
     def _parse(self, query: str, body: bytes) -> dict[str, Any]:

@@ -83,14 +83,18 @@ def open_telegram(
     user_data: Path,
     turn: Callable[[ScriptedTurn], object] | None = None,
     api: BotApi | None = None,
+    address: str = "",
     **options: Any,
 ) -> Iterator[TelegramWorld]:
-    """Run everything; the turns of the agent are ``turn``, or repeat what was said."""
+    """Run everything; the turns of the agent are ``turn``, or repeat what was said.
+
+    ``address`` is of a platform that runs elsewhere.
+    """
     with ExitStack() as stack:
         agent = ScriptedAgent(turn) if turn else ScriptedAgent()
         engine = stack.enter_context(open_world(user_data, agent))
         platform = api or BotApi(interval_seconds=SHORT_SECONDS)
-        address = stack.enter_context(serve_bot_api(platform))
+        address = address or stack.enter_context(serve_bot_api(platform))
         machines = HubMachines(HubEventLog())
         machines.attach(engine.engine)
         world = TelegramWorld(platform, address, engine, machines, user_data, options)
