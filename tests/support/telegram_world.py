@@ -11,6 +11,7 @@ from codekernel.adapters.chat.outgoing import RateLimit
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.telegram.adapter import TelegramAdapter
 from codekernel.adapters.telegram.followed_chats import TelegramOptions
@@ -95,8 +96,10 @@ def open_telegram(
         engine = stack.enter_context(open_world(user_data, agent))
         platform = api or BotApi(interval_seconds=SHORT_SECONDS)
         address = address or stack.enter_context(serve_bot_api(platform))
-        machines = HubMachines(HubEventLog())
-        machines.attach(engine.engine)
+        log = HubEventLog()
+        table = MachineTable(log)
+        machines = HubMachines(table, log)
+        table.attach(engine.engine)
         world = TelegramWorld(platform, address, engine, machines, user_data, options)
         world.start()
         stack.callback(world.stop)
