@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from codekernel.adapters.indexed_repository import BUSY_STATES, POLL_INTERVAL_SECONDS
 from codekernel.client.connection import KernelConnection
 from codekernel.client.launcher import connect_to_kernel
 from codekernel.client.relay import Connect
@@ -19,6 +20,9 @@ _SESSION_ID = 1
 # More are not read on a telephone.
 MAX_SEARCH_RESULTS = 5
 
+# A first index of some thousand files is made in that time; a person waits no longer.
+INDEX_TIMEOUT_SECONDS = 20.0
+
 # Lines of each result; the path says where the rest is.
 MAX_EXCERPT_LINES = 12
 
@@ -33,10 +37,12 @@ class RepositoryQueries:
     def search(self, folder: str, query: str) -> str:
         """Return the best results as Markdown. Raises KernelError."""
         with self._open(folder) as kernel:
+            is_complete = _wait_for_index(kernel)
             fields = {"query": query, "limit": MAX_SEARCH_RESULTS}
             found = kernel.request("search", fields, _SESSION_ID)
         results = [_format_result(result) for result in found["results"]]
-        return mask_secrets("\n\n".join(results) or "Nothing was found.").text
+        text = mask_secrets("\n\n".join(results) or "Nothing was found.").text
+        return text if is_complete else f"{text}\n\nThe index is still being made: ask again later."
 
     def ask(self, folder: str, question: str) -> str:
         """Return the answer of the chat model as Markdown. Raises KernelError."""
@@ -49,6 +55,7 @@ class RepositoryQueries:
         }
         answer: list[str] = []
         with self._open(folder) as kernel:
+            _wait_for_index(kernel)
             asked = kernel.post("beginConversation", fields, _SESSION_ID)
             for part in kernel.iterate_turn(asked):
                 if isinstance(part, RefusedByKernel):
@@ -62,6 +69,16 @@ class RepositoryQueries:
         place = {"path": str(Path(folder)), "sessionId": _SESSION_ID, "keep": False}
         kernel.request("openFolder", place)
         return kernel
+
+
+def _wait_for_index(kernel: KernelConnection) -> bool:
+    """Wait until the words of all files are indexed; false if that takes too long."""
+    ends_at = time.monotonic() + INDEX_TIMEOUT_SECONDS
+    while kernel.request("getIndexStatus", {}, _SESSION_ID)["state"] in BUSY_STATES:
+        if time.monotonic() > ends_at:
+            return False
+        time.sleep(POLL_INTERVAL_SECONDS)
+    return True
 
 
 def _format_result(result: dict[str, Any]) -> str:

@@ -2,13 +2,15 @@
 
 import argparse
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import TypeVar
 
 from codekernel.adapters.chat.bindings import ChatBindings
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.telegram.adapter import PLATFORM
-from codekernel.adapters.telegram.api import TelegramApi
+from codekernel.adapters.telegram.api import TelegramApi, TelegramRefused
 from codekernel.cli.commands.chats import TELEGRAM_SECRET, read_secret
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line
@@ -16,6 +18,10 @@ from codekernel.cli.process import ExitCode
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import ApiKeyNotFound, KernelError
 from codekernel.storage.user_data import UserData, open_user_data
+
+MAX_ATTEMPTS = 4
+
+Result = TypeVar("Result")
 
 
 def run_doctor_telegram(args: argparse.Namespace) -> int:
@@ -56,10 +62,25 @@ def examine_telegram(user_data: UserData) -> Iterator[tuple[bool, str]]:
 
 def _make_round_trip(api: TelegramApi, user_id: str, name: str) -> tuple[bool, str]:
     """Send a message, edit and delete it."""
+    edited = "codekernel doctor: <b>it works</b>"
     try:
-        message_id = api.send_message(user_id, "codekernel doctor …", is_silent=True)
-        api.edit_message(user_id, message_id, "codekernel doctor: <b>it works</b>")
-        api.delete_message(user_id, message_id)
+        message_id = _be_patient(
+            lambda: api.send_message(user_id, "codekernel doctor …", is_silent=True)
+        )
+        _be_patient(lambda: api.edit_message(user_id, message_id, edited))
+        _be_patient(lambda: api.delete_message(user_id, message_id))
     except KernelError as error:
         return True, f"{name} cannot be written to: {error}"
     return False, f"a message to {name} was sent, edited and deleted"
+
+
+def _be_patient(call: Callable[[], Result]) -> Result:
+    """Wait as long as Telegram asks for, a few times; the hub may be writing as well."""
+    for _ in range(MAX_ATTEMPTS - 1):
+        try:
+            return call()
+        except TelegramRefused as error:
+            if not error.is_rate_limited:
+                raise
+            time.sleep(error.retry_after_seconds)
+    return call()
