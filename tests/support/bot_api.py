@@ -96,7 +96,7 @@ class BotApi:
             message = self._add(
                 chat, BotMessage(self._next_id(chat.id), chat.id, is_own=False, text=text)
             )
-            self._add_update("message", self._dump(message, user_id, name))
+            self.add_update("message", self._dump(message, user_id, name))
             return message.id
 
     def press(self, user_id: int, message: BotMessage, label: str, name: str = "Ann") -> str:
@@ -115,7 +115,7 @@ class BotApi:
                 "data": data,
             }
             self.callback_answers[query_id] = ""
-            self._add_update("callback_query", query)
+            self.add_update("callback_query", query)
             return query_id
 
     def block(self, chat_id: int) -> None:
@@ -303,9 +303,10 @@ class BotApi:
         chat.messages.append(message)
         return message
 
-    def _add_update(self, kind: str, content: dict[str, Any]) -> None:
-        self._updates.append({"update_id": next(self._update_ids), kind: content})
-        self.changed.notify_all()
+    def add_update(self, kind: str, content: dict[str, Any]) -> None:
+        with self.changed:
+            self._updates.append({"update_id": next(self._update_ids), kind: content})
+            self.changed.notify_all()
 
     def _parse_text(self, fields: dict[str, Any], too_long: str) -> tuple[str, list[Any]]:
         text, entities = str(fields.get("text") or ""), list[Any]()

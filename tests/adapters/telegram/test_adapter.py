@@ -307,3 +307,11 @@ def test_a_message_that_no_text_has_is_answered(world: TelegramWorld) -> None:
     world.begin()
     world.api.say(ANN, "")
     world.wait_for("Only text can be sent")
+
+
+def test_an_update_that_nobody_understands_holds_up_nothing(world: TelegramWorld) -> None:
+    world.begin()
+    world.api.add_update("message", {"message_id": 1})
+    world.api.add_update("callback_query", {"id": "x", "from": {"id": ANN}, "message": {}})
+    world.api.say(ANN, "hello")
+    world.wait_for("did hello")

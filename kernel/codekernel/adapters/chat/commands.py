@@ -5,11 +5,16 @@ A reply is Markdown with choices; a choice is a command again, which a platform 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import PurePath, PureWindowsPath
 from typing import Final
 
 from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
+from codekernel.adapters.chat.session_lines import (
+    describe_session,
+    format_session,
+    get_folder_name,
+    label_session,
+)
 from codekernel.adapters.chat.turns import ChatTurn, TurnWindow
 from codekernel.adapters.hub.service import HubSessions
 from codekernel.domain.agent_sessions import (
@@ -32,9 +37,6 @@ MAX_HISTORY_TURNS = 5
 
 # Enough for the turns above in almost every session.
 _HISTORY_MESSAGES = 200
-
-# Eight are unique among thousands of sessions; if not, more have to be typed.
-_SHORT_ID_CHARS = 8
 
 MAX_NAME_CHARS = 100
 
@@ -184,7 +186,7 @@ class ChatCommands:
         if not sessions:
             return self._offer_folders("There is no session yet. Where shall the agent work?")
         followed = self._bindings.get_chat(caller.chat_id).session_id
-        lines = [_format_session(each, is_followed=each.id == followed) for each in sessions]
+        lines = [format_session(each, is_followed=each.id == followed) for each in sessions]
         others = [each for each in sessions if each.id != followed]
         return CommandReply("\n".join(lines), tuple(map(_make_switch_choice, others)))
 
@@ -193,7 +195,7 @@ class ChatCommands:
             return self._list_sessions("", caller)
         session = self._find_session(argument)
         self.follow(caller.chat_id, session)
-        return CommandReply(f"This chat follows {_name_session(session)}.")
+        return CommandReply(f"This chat follows {describe_session(session)}.")
 
     def follow(self, chat_id: str, session: AgentSessionRecord) -> None:
         """Have a chat follow a session from here on; what was said before is in /history."""
@@ -237,7 +239,7 @@ class ChatCommands:
         session = self._sessions.start_session_on(machine.id, new)
         self.follow(caller.chat_id, session)
         return CommandReply(
-            f"Started {_name_session(session)} with {session.agent}."
+            f"Started {describe_session(session)} with {session.agent}."
             " Write what is to be done; running and deleting are asked here."
         )
 
@@ -305,7 +307,7 @@ class ChatCommands:
         shown = turns[-min(max(count, 1), MAX_HISTORY_TURNS) :]
         if not shown:
             return CommandReply("Nothing was said yet.")
-        return CommandReply(f"The last turns of {_name_session(session)}:", turns=tuple(shown))
+        return CommandReply(f"The last turns of {describe_session(session)}:", turns=tuple(shown))
 
     def _read_window(self, session: AgentSessionRecord) -> TurnWindow:
         page = self._sessions.read_messages(session.id, limit=_HISTORY_MESSAGES)
@@ -319,14 +321,14 @@ class ChatCommands:
         if not argument:
             raise WrongParam("Write the name behind it: /rename NAME")
         named = self._sessions.update_session(session.id, name=argument[:MAX_NAME_CHARS])
-        return CommandReply(f"It is called {_name_session(named)} now.")
+        return CommandReply(f"It is called {describe_session(named)} now.")
 
     def _archive(self, _argument: str, caller: CommandCaller) -> CommandReply:
         session = self._require_session(caller)
         self._sessions.update_session(session.id, is_archived=True)
         chat = self._bindings.get_chat(caller.chat_id)
         self._bindings.save_chat(replace(chat, session_id="", shown_seq=0))
-        return CommandReply(f"{_name_session(session)} is put away. /sessions lists the others.")
+        return CommandReply(f"{describe_session(session)} is put away. /sessions lists the others.")
 
     def _ask(self, argument: str, caller: CommandCaller) -> CommandReply:
         if not argument:
@@ -378,29 +380,5 @@ def format_help() -> CommandReply:
     return CommandReply("\n".join([head, "", *lines]))
 
 
-def get_folder_name(folder: str) -> str:
-    """Return the last part of a path of any system."""
-    path = PureWindowsPath(folder) if "\\" in folder else PurePath(folder)
-    return path.name or folder
-
-
-def _name_session(session: AgentSessionRecord) -> str:
-    name = session.name or get_folder_name(session.folder)
-    return f"**{name}** (`{session.id[:_SHORT_ID_CHARS]}`)"
-
-
-def _format_session(session: AgentSessionRecord, *, is_followed: bool) -> str:
-    state = "works" if session.is_thinking else "waits for you"
-    if session.pending_permissions:
-        state = "asks for a permission"
-    if not session.is_active:
-        state = "is away"
-    marker = "→" if is_followed else "-"
-    folder = get_folder_name(session.folder)
-    return f"{marker} {_name_session(session)} in {folder}, {session.agent}: {state}"
-
-
 def _make_switch_choice(session: AgentSessionRecord) -> CommandChoice:
-    name = session.name or get_folder_name(session.folder)
-    short_id = session.id[:_SHORT_ID_CHARS]
-    return CommandChoice(f"{name} · {short_id}", f"/switch {session.id}")
+    return CommandChoice(label_session(session), f"/switch {session.id}")

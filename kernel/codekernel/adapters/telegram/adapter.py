@@ -5,6 +5,7 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from codekernel.adapters.chat.bindings import ChatBindings
 from codekernel.adapters.chat.buttons import ChatButtons
@@ -117,7 +118,7 @@ class TelegramAdapter:
             try:
                 work()
                 wait = chats.show()
-            except KernelError:  # the database cannot be written
+            except Exception:  # the guard of this thread: other chats go on, and this one later
                 logger.exception("Telegram: a chat cannot be kept in step")
                 wait = MAX_RETRY_SECONDS
 
@@ -143,7 +144,7 @@ class TelegramAdapter:
             try:
                 updates = self._api.get_updates(self._store.get_counter(counter))
                 for update in itertools.takewhile(self._is_serving, updates):
-                    incoming.handle(update)
+                    _handle_guarded(incoming, update)
                     self._store.raise_counter(counter, update["update_id"] + 1)
                 retry_seconds = 0.0
             except KernelError as error:
@@ -175,6 +176,16 @@ class TelegramAdapter:
             logger.warning("Telegram: %s", error)
         self._stopping.wait(seconds)
         return seconds
+
+
+def _handle_guarded(incoming: IncomingUpdates, update: dict[str, Any]) -> None:
+    """Handle an update; one that cannot be handled must not hold up the others."""
+    try:
+        incoming.handle(update)
+    except KernelError:  # the database cannot be written; it is asked for again
+        raise
+    except Exception:
+        logger.exception("Telegram: an update cannot be handled")
 
 
 def _do_nothing() -> None:

@@ -89,7 +89,6 @@ class BotUser:
 
     id: int
     name: str
-    can_read_groups: bool
 
 
 class TelegramApi:
@@ -105,8 +104,7 @@ class TelegramApi:
     def get_me(self) -> BotUser:
         """Return who the bot is. Raises NetworkError, as all methods do."""
         found = self._call("getMe")
-        can_read = bool(found.get("can_read_all_group_messages"))
-        return BotUser(found["id"], found.get("username", ""), can_read)
+        return BotUser(found["id"], found.get("username", ""))
 
     def get_updates(self, offset: int, seconds: int = POLL_SECONDS) -> list[dict[str, Any]]:
         """Wait for updates from a number on; those before it are acknowledged."""

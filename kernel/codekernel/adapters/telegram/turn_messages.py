@@ -172,6 +172,9 @@ class TurnMessages:
                 self._handle_refusal(chat, error)
             except KernelError as error:  # no network, or the disk is full
                 self._postpone_all(error)
+            except Exception:  # the guard of this thread: other chats go on
+                logger.exception("Telegram: a message cannot be sent")
+                chat.pace.postpone(time.monotonic(), MAX_RETRY_SECONDS)
 
     def _wait_for_step(self) -> tuple[_OutgoingChat, OutgoingItem, PageStep] | None:
         """Return the next step that is due; None at the end. The lock is held."""
