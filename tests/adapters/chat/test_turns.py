@@ -112,6 +112,14 @@ def test_a_turn_that_began_after_the_record_was_read_is_not_finished() -> None:
     assert window.list_turns(record(2))[0].is_finished
 
 
+def test_a_turn_is_not_finished_because_of_a_record_from_before_its_message_was_taken() -> None:
+    window = TurnWindow("s", 0)
+    window.put([user(1, "first", 1), user(2, "second", invoked_at=9), says(3, "a")])
+    before = replace(record(3), queued_count=1)
+    assert [turn.is_finished for turn in window.list_turns(before)] == [True, False]
+    assert [turn.is_finished for turn in window.list_turns(record(3))] == [True, True]
+
+
 def test_only_whole_lines_of_a_growing_message_are_shown_until_it_is_complete() -> None:
     window = TurnWindow("s", 0)
     window.put([user(1, "go", 1)])
@@ -169,3 +177,12 @@ def test_a_turn_and_its_tools_say_how_long_they_took_and_whether_it_failed() -> 
     assert turn.seconds == 3.5
     assert turn.is_failed
     assert [step.seconds for step in turn.steps if isinstance(step, ToolStep)] == [2.5]
+
+
+def test_an_event_that_is_older_than_what_was_read_changes_nothing() -> None:
+    window = TurnWindow("s", 0)
+    window.put([user(1, "first", 1), says(2, "a")])
+    window.put([user(1, "first")])
+    (turn,) = window.list_turns(record(2, is_thinking=True))
+    assert turn.first_seq == 1
+    assert turn.steps == (TextStep("a"),)

@@ -54,16 +54,28 @@ class SessionFeed:
         """Whether anything was read yet."""
         return self._record is not None
 
+    @property
+    def shown_seq(self) -> int:
+        """The number of the last message up to which all are shown."""
+        with self._lock:
+            return self._window.shown_seq
+
     def load(self) -> None:
         """Read the state and all messages that are not shown. Raises KernelError."""
         record = self._sessions.get_session(self.session_id)
-        with self._lock:
-            window = TurnWindow(self.session_id, self._window.shown_seq)
-        self._fill(window)
-        with self._lock:
-            self._window = window
-            self._keep_newest(record)
-            self._revision += 1
+        is_current = False
+        while not is_current:
+            with self._lock:
+                shown_seq = self._window.shown_seq
+            window = TurnWindow(self.session_id, shown_seq)
+            self._fill(window)
+            with self._lock:
+                # More may have been shown meanwhile, and must not come back.
+                is_current = self._window.shown_seq == shown_seq
+                if is_current:
+                    self._window = window
+                    self._keep_newest(record)
+                    self._revision += 1
 
     def apply(self, event: SyncEvent) -> None:
         """Take in an event of this session. Raises KernelError."""

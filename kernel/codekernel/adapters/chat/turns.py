@@ -107,7 +107,10 @@ class TurnWindow:
         """Add messages that follow the last one, or replace older states of them."""
         for message in messages:
             self._growing.pop(_get_growing_id(message.message), None)
-            if message.seq > self.shown_seq:
+            known = self._known.get(message.seq)
+            # An event may be older than what was read: a message does not wait again.
+            is_older = known is not None and known.is_taken and message.invoked_at is None
+            if message.seq > self.shown_seq and not is_older:
                 self._known[message.seq] = _KnownMessage(message)
                 self.last_seq = max(self.last_seq, message.seq)
 
@@ -125,7 +128,10 @@ class TurnWindow:
 
     def list_turns(self, record: AgentSessionRecord) -> list[ChatTurn]:
         """Return the turns, the oldest first; messages that wait for the agent are in none."""
-        is_idle = not record.is_thinking and record.last_seq >= self.last_seq
+        # The record may be older or newer than the messages; then the last turn is not judged yet.
+        queued_count = sum(each.is_queued for each in self._known.values())
+        is_same = (record.last_seq, record.queued_count) == (self.last_seq, queued_count)
+        is_idle = not record.is_thinking and is_same
         if is_idle:
             self._growing.clear()
         turns: list[ChatTurn] = []
@@ -206,6 +212,10 @@ class _KnownMessage:
     @property
     def is_queued(self) -> bool:
         return self.begins_turn and self.message.invoked_at is None
+
+    @property
+    def is_taken(self) -> bool:
+        return self.message.invoked_at is not None
 
     @property
     def position(self) -> tuple[int, int]:

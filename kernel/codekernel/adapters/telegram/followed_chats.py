@@ -120,16 +120,9 @@ class FollowedChats:
         if not key.startswith(_TURN_PREFIX) or chat is None:
             self._messages.finish(chat_id, key)
             return
-        chat.render_at = 0.0
+        chat.render_at = min(chat.render_at, time.monotonic())
         self._show_chat(chat_id, chat)
-        done = {it for it in chat.turn_seqs if self._messages.is_delivered(chat_id, it)}
-        shown_seq = chat.feed.forget_shown([chat.turn_seqs[it] for it in done])
-        self._bindings.save_position(chat_id, chat.feed.session_id, shown_seq)
-        state = chat.feed.read_state()
-        left = {_name_turn(turn) for turn in state.turns} if state else set()
-        for name in {*done, key} - left:
-            self._messages.finish(chat_id, name)
-            chat.shown.pop(name, None)
+        self._forget_shown(chat_id, chat, key)
 
     def drop(self, chat_id: str) -> None:
         """Stop following in a chat that cannot be written to."""
@@ -143,6 +136,21 @@ class FollowedChats:
         except KernelError:
             return
         self._put_permission(self._bindings.get_chat(chat_id), record, permission)
+
+    def _forget_shown(self, chat_id: str, chat: _FollowedChat, key: str = "") -> None:
+        """Forget the turns that are delivered, unless there may be more of them to show."""
+        if chat.needs_load or chat.is_dirty:
+            return
+        done = {it for it in chat.turn_seqs if self._messages.is_delivered(chat_id, it)}
+        before = chat.feed.shown_seq
+        shown_seq = chat.feed.forget_shown([chat.turn_seqs[it] for it in done])
+        if shown_seq != before:
+            self._bindings.save_position(chat_id, chat.feed.session_id, shown_seq)
+        state = chat.feed.read_state()
+        left = {_name_turn(turn) for turn in state.turns} if state else set()
+        for name in done.union([key] if key else []) - left:
+            self._messages.finish(chat_id, name)
+            chat.shown.pop(name, None)
 
     def _leave(self, chat_id: str) -> None:
         """Leave what was shown of a session as it is."""
@@ -162,11 +170,12 @@ class FollowedChats:
         if now < chat.render_at:
             return chat.render_at - now
         state = chat.feed.read_state()
-        if state is None:
+        if state is None or self._chats.get(chat_id) is not chat:
             return None
         chat.is_dirty = False
         chat.render_at = now + self._interval_seconds
         self._put_state(chat_id, chat, state)
+        self._forget_shown(chat_id, chat)
         return None
 
     def _try(self, chat_id: str, chat: _FollowedChat, work: Callable[[], None]) -> None:
