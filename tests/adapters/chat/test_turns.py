@@ -6,7 +6,6 @@ from codekernel.adapters.chat.turns import (
     ThoughtStep,
     ToolStep,
     TurnWindow,
-    build_steps,
 )
 from codekernel.domain.agent_sessions import Actor, AgentSessionRecord, SessionMessage
 from codekernel.domain.chat import (
@@ -16,6 +15,7 @@ from codekernel.domain.chat import (
     ToolResultContent,
     ToolUseContent,
 )
+from support.chat_steps import build_steps
 
 ANN = Actor("telegram-bot", "Ann")
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -56,7 +56,7 @@ def test_a_tool_gets_the_result_with_its_id() -> None:
     steps = build_steps([asked, results], is_finished=False)
     assert steps == (
         ThoughtStep("hm"),
-        ToolStep("1", "ls", "path: ./src", StepStatus.SUCCESS, "index.ts"),
+        ToolStep("1", "ls", "path: ./src", StepStatus.SUCCESS, "index.ts", seconds=0.001),
         ToolStep("2", "rm", ""),
     )
     ended = build_steps([asked, results], is_finished=True)

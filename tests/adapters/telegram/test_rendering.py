@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.adapters.chat.commands import CommandReply
-from codekernel.adapters.chat.turns import ChatTurn, TextStep, build_steps
+from codekernel.adapters.chat.turns import ChatTurn, TextStep
 from codekernel.adapters.telegram.markdown_spans import parse_markdown
 from codekernel.adapters.telegram.rendering import (
     DocumentPage,
@@ -40,6 +40,7 @@ from codekernel.domain.chat import (
 from hypothesis import given
 from hypothesis import strategies as st
 from support.bot_html import MAX_ENTITIES, MAX_UNITS, count_units, parse_html
+from support.chat_steps import build_steps
 
 GOLDEN = Path(__file__).parent / "golden"
 DIFF = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a < b\n+a & b\n"

@@ -79,11 +79,6 @@ class ChatTurn:
     id: str = ""
 
 
-def build_steps(messages: Sequence[AgentMessage], *, is_finished: bool) -> tuple[TurnStep, ...]:
-    """Return the steps of an agent's messages, which are all of one turn."""
-    return _fold_parts([part for each in messages for part in _make_parts(each)], is_finished)
-
-
 def get_request_text(message: AgentMessage) -> str:
     """Return what a user said, masked; empty for a message that is not a user's."""
     if message.role != chat.ROLE_USER:
