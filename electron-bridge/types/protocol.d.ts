@@ -447,6 +447,7 @@ export interface SettingsFile {
   kernel?: KernelSection;
   agents?: AgentCommandEntry[];
   hub?: HubSection;
+  telegram?: TelegramSection;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */
@@ -482,6 +483,13 @@ export interface StopConversation {
 /** End the kernel for every client. */
 export interface StopKernel {
   type: 'stopKernel';
+}
+
+/** `telegram`, which is not in the front end's document; the bot's token is in the vault. */
+export interface TelegramSection {
+  enabled?: boolean;
+  apiBase?: string;
+  noticesOnly?: boolean;
 }
 
 /**

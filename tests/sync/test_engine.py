@@ -517,3 +517,25 @@ def test_a_bug_of_an_agent_ends_its_turn_alone(world: EngineWorld) -> None:
     world.send(session.id, "two")
     world.wait_until_idle(session.id)
     assert world.list_texts(session.id)[-1] == "again"
+
+
+def test_a_message_that_waited_has_a_time_after_all_that_was_said_meanwhile(
+    world: EngineWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Devices order messages by (invoked_at, seq), also where everything is in one millisecond."""
+    monkeypatch.setattr("codekernel.sync.store.get_time_ms", lambda: 1_000)
+    may_go_on = threading.Event()
+
+    def act(turn: ScriptedTurn) -> None:
+        assert may_go_on.wait(WAIT_SECONDS)
+        turn.say(f"did {turn.text}")
+
+    world.agent.turn = act
+    session = world.start()
+    world.send(session.id, "one")
+    world.send(session.id, "two")
+    may_go_on.set()
+    world.wait_until_idle(session.id)
+    messages = world.engine.read_messages(session.id).messages
+    ordered = sorted(messages, key=lambda it: (it.invoked_at, it.seq))
+    assert [text_of(it) for it in ordered] == ["one", "did one", "two", "did two"]

@@ -13,4 +13,6 @@ Modules, in the order data meets them:
     tricode.py             document 001: an agent's events as JSON lines
     uap/                   document 004: the Universal Agent Protocol
     hub/                   document 004: sessions of all machines for phones and chats
+    chat/                  what all chat platforms have in common
+    telegram/              a bot in Telegram
 """

@@ -15,6 +15,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
 from codekernel import __version__
+from codekernel.cli.argument_types import (
+    parse_count,
+    parse_hit_limit,
+    parse_port,
+    parse_port_or_zero,
+)
 from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, run_serve
 from codekernel.cli.output import terminal
 from codekernel.cli.process import ExitCode, exit_now
@@ -24,6 +30,8 @@ from codekernel.errors import KernelError
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
 SHELLS = ("bash", "zsh", "fish")
+
+CHAT_PLATFORMS = ("lark", "telegram")
 
 Container: TypeAlias = "argparse._ActionsContainer"  # noqa: SLF001 - argparse has no other name
 
@@ -70,11 +78,6 @@ _QUERY_HELP = (
 )
 
 _NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
-
-# As many as the kernel returns to any client.
-MAX_HITS = 10_000
-
-MAX_PORT = 65535
 
 DEFAULT_KODE_PORT = 8787
 
@@ -151,7 +154,7 @@ def build_parser() -> argparse.ArgumentParser:
 def _add_search(search: argparse.ArgumentParser) -> None:
     _add_value(search, "query", "QUERY", _QUERY_HELP, nargs="+")
     _add_value(search, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
-    _add_value(search, "--limit", "N", "how many hits at the most", type=_parse_hit_limit)
+    _add_value(search, "--limit", "N", "how many hits at the most", type=parse_hit_limit)
     _add_flag(search, "--words", "answer by words alone, at once")
     _add_flag(search, "--wait", _WAIT_HELP)
     _add_flag(search, "--accuracy", "look at more, and ask the selected reranker")
@@ -191,9 +194,7 @@ def _add_agent(agent: argparse.ArgumentParser) -> None:
     _add_value(agent, "--model", "NAME", _MODEL_HELP)
     _add_value(agent, "--root", "DIR", _ROOT_HELP, default=".")
     _add_allow(agent, "without asking, besides reading and writing files")
-    _add_value(
-        agent, "--rounds", "N", "how often the model is asked at the most", type=_parse_count
-    )
+    _add_value(agent, "--rounds", "N", "how often the model is asked at the most", type=parse_count)
     _add_flag(agent, "--no-color", _NO_COLOR_HELP)
     _add_flag(agent, "--standalone", _STANDALONE_HELP)
 
@@ -202,7 +203,7 @@ def _add_web(web: argparse.ArgumentParser) -> None:
     _add_value(web, "folder", "DIR", f"what to begin with {_ELSE_THIS_REPOSITORY}", nargs="?")
     _add_flag(web, "--no-browser", "print the address, open nothing")
     _add_value(
-        web, "--port", "N", "which port (else the last one, or any)", type=_parse_port, default=0
+        web, "--port", "N", "which port (else the last one, or any)", type=parse_port, default=0
     )
     _add_flag(web, "--standalone", _STANDALONE_HELP)
 
@@ -220,7 +221,7 @@ def _add_backend(backend: argparse.ArgumentParser) -> None:
         "--http",
         "PORT",
         http_help,
-        type=_parse_port_or_zero,
+        type=parse_port_or_zero,
         nargs="?",
         const=KODE_PORT_FROM_ENV,
     )
@@ -238,7 +239,7 @@ def _add_backend(backend: argparse.ArgumentParser) -> None:
 def _add_mcp(mcp: argparse.ArgumentParser) -> None:
     _add_value(mcp, "--repo", "DIR", f"which one {_ELSE_THIS_REPOSITORY}")
     http_help = "over HTTP on this port, 0 for any (else over stdin and stdout)"
-    _add_value(mcp, "--http", "PORT", http_help, type=_parse_port_or_zero)
+    _add_value(mcp, "--http", "PORT", http_help, type=parse_port_or_zero)
     _add_flag(mcp, "--standalone", _STANDALONE_HELP)
 
 
@@ -252,7 +253,7 @@ def _add_ide_tools(ide: argparse.ArgumentParser) -> None:
     way = ide.add_mutually_exclusive_group(required=True)
     _add_value(way, "--connect", "URL", "dial the backend: ws://... or wss://...")
     listen_help = "be dialled by it, on this port, 0 for any"
-    _add_value(way, "--listen", "PORT", listen_help, type=_parse_port_or_zero)
+    _add_value(way, "--listen", "PORT", listen_help, type=parse_port_or_zero)
     _add_value(ide, "--root", "DIR", f"the project {_ELSE_THIS_REPOSITORY}")
     _add_flag(ide, "--read-only", "change no file")
     _add_flag(ide, "--anywhere", "not only on this machine")
@@ -273,7 +274,7 @@ def _add_repos(repos: argparse.ArgumentParser) -> None:
     _add_flag(remove, "--force", "also if somebody has it open")
     clean = actions.add_parser("clean", help="delete the indexes that nobody uses")
     days_help = f"unused for so long (else {DEFAULT_UNUSED_DAYS})"
-    _add_value(clean, "--days", "N", days_help, type=_parse_count, default=DEFAULT_UNUSED_DAYS)
+    _add_value(clean, "--days", "N", days_help, type=parse_count, default=DEFAULT_UNUSED_DAYS)
     _add_flag(clean, "--dry-run", "only say what would be deleted")
     _add_flag(clean, "--yes", "do not ask")
     _add_flag(repos, "--json", "for programs")
@@ -289,7 +290,7 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
 def _add_eval(evaluation: argparse.ArgumentParser) -> None:
     _add_value(evaluation, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
     commits_help = "how many to ask (else 200)"
-    _add_value(evaluation, "--commits", "N", commits_help, type=_parse_count, default=200)
+    _add_value(evaluation, "--commits", "N", commits_help, type=parse_count, default=200)
     _add_flag(evaluation, "--json", "for programs")
     _add_flag(evaluation, "--standalone", _STANDALONE_HELP)
 
@@ -304,11 +305,13 @@ def _add_doctor(doctor: argparse.ArgumentParser) -> None:
     _add_value(why, "query", "QUERY", "and where it stands among answers", nargs="*")
     hub = questions.add_parser("hub", help="say whether the hub can be reached and used")
     hub.set_defaults(command="doctor hub")
+    telegram = questions.add_parser("telegram", help="try the bot that the hub has in Telegram")
+    telegram.set_defaults(command="doctor telegram")
 
 
 def _add_hub(hub: argparse.ArgumentParser) -> None:
     port_help = "which port, 0 for any (else that of the settings)"
-    _add_value(hub, "--port", "N", port_help, type=_parse_port_or_zero)
+    _add_value(hub, "--port", "N", port_help, type=parse_port_or_zero)
     _add_flag(hub, "--anywhere", "not only on this machine; needs TLS, or a tunnel")
     _add_value(hub, "--tls-cert", "FILE", "certificate (else one of its own)", type=Path)
     _add_value(hub, "--tls-key", "FILE", "the certificate's key", type=Path)
@@ -325,6 +328,11 @@ def _add_hub(hub: argparse.ArgumentParser) -> None:
     _add_value(join, "url", "URL", "the hub's address")
     _add_value(join, "--code", "CODE", "the code that the hub shows, for the first time")
     _add_value(join, "--fingerprint", "SHA256", "of the hub's own certificate")
+    bind = actions.add_parser("bind", help="show a code that lets one person use a chat's bot")
+    bind.add_argument("platform", choices=CHAT_PLATFORMS)
+    unbind = actions.add_parser("unbind", help="list who may use a chat's bot, or forget one")
+    unbind.add_argument("platform", choices=CHAT_PLATFORMS)
+    _add_value(unbind, "user", "ID", "as in the list (else the list)", nargs="?")
 
 
 def _add_key(key: argparse.ArgumentParser) -> None:
@@ -381,27 +389,3 @@ def _add_value(command: Container, name: str, metavar: str, text: str, **options
 def _add_allow(command: Container, text: str) -> None:
     choices = ["deletes", "runs"]
     command.add_argument("--allow", action="append", choices=choices, default=[], help=text)
-
-
-def _parse_count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 upwards")
-    return int(text)
-
-
-def _parse_port_or_zero(text: str) -> int:
-    return 0 if text == "0" else _parse_port(text)
-
-
-def _parse_port(text: str) -> int:
-    port = _parse_count(text)
-    if port > MAX_PORT:
-        raise argparse.ArgumentTypeError(f"{text} is no port: at most {MAX_PORT}")
-    return port
-
-
-def _parse_hit_limit(text: str) -> int:
-    hits = _parse_count(text)
-    if hits > MAX_HITS:
-        raise argparse.ArgumentTypeError(f"{text} is too many: at most {MAX_HITS}")
-    return hits

@@ -92,6 +92,19 @@ class HubOptions:
     tunnel_url: str = ""
 
 
+# Telegram's own; a Bot API server can also be run by oneself.
+DEFAULT_TELEGRAM_API_BASE = "https://api.telegram.org"
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramSettings:
+    """Whether the hub has a bot; ``notices_only``: no content is sent, unless a chat asks."""
+
+    enabled: bool = False
+    api_base: str = DEFAULT_TELEGRAM_API_BASE
+    notices_only: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
     """A foreign agent: the program that is started for it, which speaks ACP on its stdio."""
@@ -118,6 +131,7 @@ class Settings:
     kernel: KernelOptions = field(default_factory=KernelOptions)
     agents: tuple[AgentCommand, ...] = ()
     hub: HubOptions = field(default_factory=HubOptions)
+    telegram: TelegramSettings = field(default_factory=TelegramSettings)
 
 
 @dataclass(frozen=True, slots=True)

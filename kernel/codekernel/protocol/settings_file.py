@@ -12,7 +12,12 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from codekernel.domain.settings import DEFAULT_HUB_PORT, ModelKind, Settings
+from codekernel.domain.settings import (
+    DEFAULT_HUB_PORT,
+    DEFAULT_TELEGRAM_API_BASE,
+    ModelKind,
+    Settings,
+)
 from codekernel.errors import InvalidSettings
 
 # Every repetition is possessive, and an unclosed string or comment is taken whole: however hostile
@@ -200,6 +205,14 @@ class HubSection(_Section, frozen=True):
     tunnel_url: str = ""
 
 
+class TelegramSection(_Section, frozen=True):
+    """``telegram``, which is not in the front end's document; the bot's token is in the vault."""
+
+    enabled: bool = False
+    api_base: str = DEFAULT_TELEGRAM_API_BASE
+    notices_only: bool = False
+
+
 _DEFAULTS = Settings()
 
 
@@ -217,6 +230,7 @@ class SettingsFile(_Section, frozen=True):
     kernel: KernelSection = KernelSection()
     agents: list[AgentCommandEntry] = msgspec.field(default_factory=list)
     hub: HubSection = HubSection()
+    telegram: TelegramSection = TelegramSection()
 
 
 Decoded = TypeVar("Decoded")

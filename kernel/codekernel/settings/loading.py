@@ -20,6 +20,7 @@ from codekernel.domain.settings import (
     Performance,
     RerankConfig,
     Settings,
+    TelegramSettings,
 )
 from codekernel.errors import InvalidSettings
 from codekernel.protocol import settings_file as declared
@@ -58,6 +59,7 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         kernel=convert_values(file.kernel, KernelOptions),
         agents=convert_values(file.agents, tuple[AgentCommand, ...]),
         hub=convert_values(file.hub, HubOptions),
+        telegram=convert_values(file.telegram, TelegramSettings),
     )
 
 
@@ -86,6 +88,7 @@ def convert_to_file(settings: Settings) -> declared.SettingsFile:
         convert_values(settings.kernel, declared.KernelSection),
         convert_values(settings.agents, list[declared.AgentCommandEntry]),
         convert_values(settings.hub, declared.HubSection),
+        convert_values(settings.telegram, declared.TelegramSection),
     )
 
 

@@ -71,6 +71,8 @@ def _check_hub(file: SettingsFile) -> Iterator[str]:
     url = file.hub.tunnel_url
     if url and not (_is_origin(url) and urlsplit(url).scheme == "https"):
         yield "hub.tunnelUrl must be an address such as https://hub.example.com, without a path"
+    if not _is_origin(file.telegram.api_base):
+        yield "telegram.apiBase must be an address such as https://api.telegram.org"
 
 
 def _is_origin(text: str) -> bool:

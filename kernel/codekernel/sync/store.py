@@ -148,7 +148,8 @@ class SyncStore:
 
         One that waits for the agent has ``invoked_at`` None.
         """
-        record, now = self.get_session(session_id), get_time_ms()
+        record = self.get_session(session_id)
+        now = max(get_time_ms(), record.updated_at)
         known = {"id": make_id(), "created_at": now, "invoked_at": now, **fields}
         appended = SessionMessage(
             session_id=session_id, seq=record.last_seq + 1, message=message, actor=actor, **known
@@ -188,10 +189,14 @@ class SyncStore:
 
     def take_message(self, waiting: SessionMessage) -> SessionMessage:
         """Record that the agent begins with a message: its session thinks from now on."""
-        session_id, taken = waiting.session_id, replace(waiting, invoked_at=get_time_ms())
+        session_id = waiting.session_id
         record = self.get_session(session_id)
+        # Devices order messages by this time: it is later than all that was said while it waited.
+        now = max(get_time_ms(), record.updated_at + 1)
+        taken = replace(waiting, invoked_at=now)
         changed = self._advance(
             record,
+            updated_at=now,
             queued_count=record.queued_count - (waiting.invoked_at is None),
             is_thinking=True,
             permissions=(),
@@ -290,8 +295,8 @@ class SyncStore:
         return _decode(row) if row else None
 
     def _advance(self, record: AgentSessionRecord, **changes: Any) -> AgentSessionRecord:
-        now = max(get_time_ms(), record.updated_at)
-        return replace(record, version=record.version + 1, updated_at=now, **changes)
+        times = {"updated_at": max(get_time_ms(), record.updated_at)}
+        return replace(record, version=record.version + 1, **times | changes)
 
 
 def _write_state(database: sqlite3.Connection, record: AgentSessionRecord) -> None:

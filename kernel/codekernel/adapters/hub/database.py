@@ -2,9 +2,8 @@
 
 Each part of the hub owns its tables and brings its migrations along::
 
-    class ChatBindings:
-        def __init__(self, database: HubDatabase) -> None:
-            database.migrate("telegram", ("CREATE TABLE telegram_chat (...) STRICT",))
+    def __init__(self, database: HubDatabase) -> None:
+        database.migrate("telegram", ("CREATE TABLE telegram_chat (...) STRICT",))
 
 Sessions and messages are not kept here: the kernels of the machines have them. Several processes
 may use the database, as `codekernel hub revoke` does while the hub runs.

@@ -25,12 +25,8 @@ from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.text_file import FileStates
 from codekernel.cli import model_selection
 from codekernel.cli.agent_turn import AgentEventReader, AgentTask
-from codekernel.cli.arguments import (
-    DEFAULT_KODE_PORT,
-    KODE_PORT_FROM_ENV,
-    KODE_SECRET_NAME,
-    MAX_PORT,
-)
+from codekernel.cli.argument_types import MAX_PORT
+from codekernel.cli.arguments import DEFAULT_KODE_PORT, KODE_PORT_FROM_ENV, KODE_SECRET_NAME
 from codekernel.cli.kernel_access import KernelFinder
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals

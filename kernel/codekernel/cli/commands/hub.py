@@ -24,6 +24,7 @@ from codekernel.adapters.hub.running_hub import RunningHub
 from codekernel.adapters.hub.server import HubPort
 from codekernel.adapters.hub.service import HubService
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
+from codekernel.cli.commands import chats
 from codekernel.cli.kernel_access import KernelFinder
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice, write_lines
@@ -58,12 +59,15 @@ def run_hub(args: argparse.Namespace) -> int:
         "devices": _list_devices,
         "revoke": _revoke,
         "join": _join,
+        "bind": chats.bind_user,
+        "unbind": chats.unbind_user,
     }
     return actions[args.action](args, user_data)
 
 
 def _serve(args: argparse.Namespace, user_data: UserData) -> int:
-    options = load_settings(user_data.settings_file).hub
+    settings = load_settings(user_data.settings_file)
+    options = settings.hub
     _check_options(args, options)
     number = options.port if args.port is None else args.port
     is_anywhere = args.anywhere and not args.behind_tunnel
@@ -80,8 +84,9 @@ def _serve(args: argparse.Namespace, user_data: UserData) -> int:
     fingerprint = tls.read_fingerprint() if tls else ""
     logging_setup.log_to_stderr()
     with closing(HubDatabase(user_data.root)) as database:
-        service = HubService(database, port, StaticPages(find_pages_folder()))
         finder = KernelFinder(args, user_data)
+        bots = chats.open_chats(settings, database, user_data, finder.connect)
+        service = HubService(database, port, StaticPages(find_pages_folder()), bots)
         sessions = RemoteAgentSessions(KernelRequests(user_data.root, "hub", finder.connect))
         service.table.attach(sessions)
         handle_stop_signals(service.stop)

@@ -110,7 +110,9 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
             )
     elif action == "set":
         keys.set(name, _read_key(name))
-        if name not in {KODE_SECRET_NAME, *(model.name for model in models)}:
+        # One with a colon is of something else, such as telegram:bot.
+        known_names = {KODE_SECRET_NAME, *(model.name for model in models)}
+        if ":" not in name and name not in known_names:
             known = ", ".join(model.name for model in models) or "none yet"
             print_notice(
                 f"stored, but no chat model is called {name!r}; the settings have: {known}"

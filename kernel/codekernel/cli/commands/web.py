@@ -26,7 +26,7 @@ from codekernel.adapters.web.authentication import BROWSER_TOKEN_TTL_SECONDS, Br
 from codekernel.adapters.web.kernel_client import log_crash, start_thread
 from codekernel.adapters.web.server import WebServer
 from codekernel.adapters.web.web_client import WebAdapter
-from codekernel.cli.arguments import MAX_PORT
+from codekernel.cli.argument_types import MAX_PORT
 from codekernel.cli.main import STANDALONE_ENV_VARIABLE
 from codekernel.cli.output.terminal import print_notice
 from codekernel.cli.process import ExitCode, handle_stop_signals
