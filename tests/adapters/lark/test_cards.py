@@ -3,10 +3,12 @@
 import json
 import random
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.adapters.chat.turns import TurnStep, TurnWindow
 from codekernel.adapters.lark.cards import (
     MAX_REQUEST_BYTES,
     TurnContent,
@@ -14,7 +16,7 @@ from codekernel.adapters.lark.cards import (
     render_text,
     render_turn,
 )
-from codekernel.domain.agent_sessions import Actor, Device, SessionMessage
+from codekernel.domain.agent_sessions import Actor, AgentSessionRecord, Device, SessionMessage
 from codekernel.domain.chat import (
     AgentMessage,
     ContentBlock,
@@ -52,12 +54,37 @@ EDITED = (
     say(6, "user", ToolResultContent("b", "1 failed <a.py>", is_error=True)),
     say(7, "assistant", TextContent("I changed `x` for <you>.\n\n| a | b |\n|---|---|\n| 1 | 2 |")),
 )
+
+
+def make_steps(messages: Sequence[SessionMessage], *, is_finished: bool) -> tuple[TurnStep, ...]:
+    """Return the steps of a turn's messages, as a chat has them."""
+    last = messages[-1].seq if messages else 0
+    record = AgentSessionRecord(
+        "s1", "codekernel", "m", "/shop", "", 0, 0, 1, 1, last, is_thinking=not is_finished
+    )
+    window = TurnWindow("s1", 0)
+    window.put(messages)
+    turns = window.list_turns(record)
+    return turns[0].steps if turns else ()
+
+
+def content(
+    messages: Sequence[SessionMessage],
+    state: TurnState,
+    prompt: str = "",
+    seconds: int | None = None,
+) -> TurnContent:
+    is_finished = state in {TurnState.DONE, TurnState.FAILED}
+    steps = make_steps(messages, is_finished=is_finished)
+    return TurnContent("shop", steps, state, prompt, seconds)
+
+
 CASES = {
-    "empty": TurnContent("shop", (), TurnState.RUNNING),
-    "running": TurnContent("shop", EXAMPLE[:1], TurnState.RUNNING),
-    "done": TurnContent("shop", EXAMPLE, TurnState.DONE, seconds=3),
-    "waiting": TurnContent("shop", EDITED[:2], TurnState.WAITING, prompt="change x\nto <2>"),
-    "failed": TurnContent("shop", EDITED, TurnState.FAILED, seconds=5),
+    "empty": content((), TurnState.RUNNING),
+    "running": content(EXAMPLE[:1], TurnState.RUNNING),
+    "done": content(EXAMPLE, TurnState.DONE, seconds=3),
+    "waiting": content(EDITED[:2], TurnState.WAITING, prompt="change x\nto <2>"),
+    "failed": content(EDITED, TurnState.FAILED, seconds=5),
 }
 
 
@@ -80,13 +107,13 @@ def test_a_turn_is_the_card_of_its_golden_file(name: str) -> None:
     ],
 )
 def test_the_header_has_the_color_of_the_state(state: TurnState, color: str) -> None:
-    (card,) = render_turn(TurnContent("shop", EXAMPLE, state))
+    (card,) = render_turn(content(EXAMPLE, state))
     assert card["header"]["template"] == color
 
 
 def test_a_tool_goes_from_running_to_success_or_error_with_its_seconds() -> None:
     def read_rows(*messages: SessionMessage) -> list[str]:
-        (card,) = render_turn(TurnContent("shop", messages, TurnState.RUNNING))
+        (card,) = render_turn(content(messages, TurnState.RUNNING))
         return [
             element["header"]["title"]["content"]
             for element in card["body"]["elements"]
@@ -104,14 +131,18 @@ def test_a_tool_goes_from_running_to_success_or_error_with_its_seconds() -> None
 
 
 def test_only_thinking_and_tools_that_succeeded_are_folded() -> None:
-    (card,) = render_turn(TurnContent("shop", (*EXAMPLE, *EDITED), TurnState.DONE))
-    panels = [each for each in card["body"]["elements"] if each["tag"] == "collapsible_panel"]
-    assert [panel["expanded"] for panel in panels] == [False, False, False, True]
+    def read_states(messages: Sequence[SessionMessage]) -> list[bool]:
+        (card,) = render_turn(content(messages, TurnState.DONE))
+        elements = card["body"]["elements"]
+        return [each["expanded"] for each in elements if each["tag"] == "collapsible_panel"]
+
+    assert read_states(EXAMPLE) == [False, False]
+    assert read_states(EDITED) == [False, True]
 
 
 def test_the_last_card_alone_has_the_state_of_a_long_turn() -> None:
     long = say(2, "assistant", TextContent("word " * 20_000))
-    cards = render_turn(TurnContent("shop", (long,), TurnState.DONE, seconds=9))
+    cards = render_turn(content((long,), TurnState.DONE, seconds=9))
     assert len(cards) > 3
     assert {card["header"]["template"] for card in cards[:-1]} == {"grey"}
     assert cards[-1]["header"]["template"] == "green"
@@ -123,7 +154,7 @@ def test_a_result_of_a_megabyte_is_shown_with_its_ends() -> None:
         say(2, "assistant", ToolUseContent("a", "Bash", {"command": "cat big"})),
         say(3, "user", ToolResultContent("a", "FIRST" + '"x"\\\n' * 200_000 + "LAST")),
     )
-    (card,) = render_turn(TurnContent("shop", messages, TurnState.DONE))
+    (card,) = render_turn(content(messages, TurnState.DONE))
     check_card(card)
     text = "".join(list_texts(card))
     assert "FIRST" in text
@@ -158,7 +189,8 @@ def make_random_turn(rng: random.Random) -> tuple[TurnContent, list[str]]:
                 seq += 1
     title = "".join(rng.choices('"\\語a', k=200))
     prompt = rng.choice(["", '"' * 9_000])
-    return TurnContent(title, tuple(messages), TurnState.DONE, prompt, 1), words
+    steps = make_steps(messages, is_finished=True)
+    return TurnContent(title, steps, TurnState.DONE, prompt, 1), words
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,14 +1,14 @@
-"""Messages of one turn as cards: JSON 2.0, each within the platform's limits. Pure functions.
+"""Steps of one turn as cards: JSON 2.0, each within the platform's limits. Pure functions.
 
 The last card of a turn has the turn's state; what does not fit goes on in the next card.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from codekernel.adapters.chat.turns import StepStatus, TextStep, ThoughtStep, ToolStep, TurnStep
 from codekernel.adapters.lark.card_markdown import (
     count_tables,
     escape_tags,
@@ -19,14 +19,6 @@ from codekernel.adapters.lark.card_markdown import (
     measure_text,
     take_piece,
     truncate_middle,
-)
-from codekernel.domain.agent_sessions import SessionMessage
-from codekernel.domain.chat import (
-    ContentBlock,
-    TextContent,
-    ThinkingContent,
-    ToolResultContent,
-    ToolUseContent,
 )
 
 Card = dict[str, Any]
@@ -50,6 +42,9 @@ MAX_TITLE_CHARS = 80
 
 MAX_PREVIEW_CHARS = 80
 
+# Arguments among which the telling one is looked for.
+MAX_PREVIEW_LINES = 20
+
 MAX_INPUT_BYTES = 2_000
 
 MAX_RESULT_BYTES = 5_000
@@ -62,6 +57,14 @@ MAX_PROMPT_BYTES = 2_000
 
 # What says most about a call, so that its row shows it.
 _TELLING_ARGUMENTS = ("command", "file_path", "path", "query", "pattern", "url", "description")
+
+
+_TOOL_STATES = {
+    StepStatus.RUNNING: ("⏳", "Running"),
+    StepStatus.SUCCESS: ("✅", "Success"),
+    StepStatus.ERROR: ("❌", "Error"),
+    StepStatus.STOPPED: ("⏹", "Stopped"),
+}
 
 
 class TurnState(Enum):
@@ -88,7 +91,7 @@ class TurnContent:
     """One turn as it is shown; ``prompt`` is given if it was asked on another device."""
 
     title: str
-    messages: tuple[SessionMessage, ...]
+    steps: tuple[TurnStep, ...]
     state: TurnState
     prompt: str = ""
     seconds: int | None = None
@@ -250,32 +253,15 @@ def _list_parts(turn: TurnContent) -> Iterator[_CardPart]:
     if turn.prompt:
         quoted = escape_tags(truncate_middle(turn.prompt, MAX_PROMPT_BYTES))
         yield make_markdown("\n".join(f"> {line}" for line in quoted.split("\n")))
-    results = {
-        block.tool_use_id: (block, message.created_at)
-        for message in turn.messages
-        for block in message.message.content
-        if isinstance(block, ToolResultContent)
-    }
-    called = set()
-    for message in turn.messages:
-        for block in message.message.content:
-            if isinstance(block, ToolUseContent):
-                called.add(block.id)
-                result, ended_at = results.get(block.id, (None, 0))
-                seconds = max(ended_at - message.created_at, 0) / 1000
-                yield _render_tool(block, result, seconds)
-            elif not isinstance(block, ToolResultContent) or block.tool_use_id not in called:
-                yield from _render_block(block)
-
-
-def _render_block(block: ContentBlock) -> Iterator[_CardPart]:
-    if isinstance(block, TextContent):
-        yield _CardText(escape_tags(block.text))
-    elif isinstance(block, ThinkingContent) and block.thinking.strip():
-        text = escape_tags(truncate_middle(block.thinking, MAX_THINKING_BYTES))
-        yield make_panel(_plain("Thinking"), [make_markdown(_limit_size(text))])
-    elif isinstance(block, ToolResultContent):  # of a call that nobody saw
-        yield _render_tool(ToolUseContent(block.tool_use_id, "tool"), block, 0.0)
+    for step in turn.steps:
+        match step:
+            case TextStep():
+                yield _CardText(escape_tags(step.text))
+            case ThoughtStep():
+                text = escape_tags(truncate_middle(step.text, MAX_THINKING_BYTES))
+                yield make_panel(_plain("Thinking"), [make_markdown(_limit_size(text))])
+            case ToolStep():
+                yield _render_tool(step)
 
 
 def _limit_size(text: str) -> str:
@@ -283,33 +269,30 @@ def _limit_size(text: str) -> str:
     return truncate_middle(text, 2 * MAX_THINKING_BYTES)
 
 
-def _render_tool(call: ToolUseContent, result: ToolResultContent | None, seconds: float) -> Card:
+def _render_tool(step: ToolStep) -> Card:
     """Return the row of a call: its state, its name, and folded what it took and gave."""
-    if result is None:
-        sign, words = "⏳", "Running"
-    else:
-        sign, words = ("❌", "Error") if result.is_error else ("✅", "Success")
-        words = f"{words} · {seconds:.1f} s"
-    name = format_inline_code(call.name[:MAX_PREVIEW_CHARS])
-    row = " ".join(filter(None, (sign, f"**{name}**", _preview_arguments(call.input), words)))
+    sign, words = _TOOL_STATES[step.status]
+    if step.status in {StepStatus.SUCCESS, StepStatus.ERROR}:
+        words = f"{words} · {step.seconds:.1f} s"
+    name = format_inline_code(step.name[:MAX_PREVIEW_CHARS])
+    row = " ".join(filter(None, (sign, f"**{name}**", _preview_arguments(step.arguments), words)))
     body = []
-    if call.input:
-        given = json.dumps(dict(call.input), ensure_ascii=False, indent=1, default=str)
-        body.append(_make_block("Input", given, "json", MAX_INPUT_BYTES))
-    if result is not None and result.diff:
-        body.append(_make_block("Changes", result.diff, "diff", MAX_DIFF_BYTES))
-    if result is not None and (result.text.strip() or not result.diff):
-        label = "Error" if result.is_error else "Result"
-        body.append(_make_block(label, result.text or "(empty)", "plain_text", MAX_RESULT_BYTES))
-    is_open = result is not None and result.is_error
-    return make_panel(make_markdown(row), body or [make_markdown("…")], is_open=is_open)
+    if step.arguments:
+        body.append(_make_block("Input", step.arguments, "yaml", MAX_INPUT_BYTES))
+    if step.diff:
+        body.append(_make_block("Changes", step.diff, "diff", MAX_DIFF_BYTES))
+    is_failed = step.status is StepStatus.ERROR
+    if step.output.strip():
+        label = "Error" if is_failed else "Result"
+        body.append(_make_block(label, step.output, "plain_text", MAX_RESULT_BYTES))
+    return make_panel(make_markdown(row), body or [make_markdown("…")], is_open=is_failed)
 
 
-def _preview_arguments(given: Mapping[str, Any]) -> str:
-    telling = [str(given[name]) for name in _TELLING_ARGUMENTS if given.get(name)]
-    if not telling:
-        telling = [str(value) for value in given.values() if isinstance(value, str | int)]
-    text = telling[0] if telling else ""
+def _preview_arguments(arguments: str) -> str:
+    """Return what says most of the lines ``name: value``."""
+    values = dict(line.partition(": ")[::2] for line in arguments.split("\n")[:MAX_PREVIEW_LINES])
+    telling = [values[name] for name in _TELLING_ARGUMENTS if values.get(name)]
+    text = next(iter(telling or filter(None, values.values())), "")
     short = text if len(text) <= MAX_PREVIEW_CHARS else f"{text[:MAX_PREVIEW_CHARS]}…"
     return format_inline_code(short)
 
