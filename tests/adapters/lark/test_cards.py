@@ -13,7 +13,7 @@ from codekernel.adapters.lark.cards import (
     MAX_REQUEST_BYTES,
     TurnContent,
     TurnState,
-    render_text,
+    render_reply,
     render_turn,
 )
 from codekernel.domain.agent_sessions import Actor, AgentSessionRecord, Device, SessionMessage
@@ -205,7 +205,7 @@ def test_any_turn_fits_its_cards_and_no_word_is_lost_or_twice(seed: int) -> None
 
 
 def test_a_reply_to_a_command_is_split_like_a_turn() -> None:
-    cards = render_text("Sessions", "line <1>\n" * 6_000)
+    cards = render_reply("line <1>\n" * 6_000, [("Choose", "id1")])
     assert len(cards) > 1
     for card in cards:
         check_card(card)

@@ -3,12 +3,20 @@
 The last card of a turn has the turn's state; what does not fit goes on in the next card.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from codekernel.adapters.chat.turns import StepStatus, TextStep, ThoughtStep, ToolStep, TurnStep
+from codekernel.adapters.chat.turns import (
+    ChatTurn,
+    StepStatus,
+    TextStep,
+    ThoughtStep,
+    ToolStep,
+    TurnStep,
+    get_request_text,
+)
 from codekernel.adapters.lark.card_markdown import (
     count_tables,
     escape_tags,
@@ -22,6 +30,9 @@ from codekernel.adapters.lark.card_markdown import (
 )
 
 Card = dict[str, Any]
+
+# Of what a button calls back with: the id that stands for its meaning.
+BUTTON_KEY = "button"
 
 # The platform refuses requests of more than 30 KB (230025).
 MAX_REQUEST_BYTES = 28 * 1024
@@ -116,13 +127,21 @@ def render_turn(turn: TurnContent) -> list[Card]:
     ]
 
 
-def render_text(title: str, text: str, template: str = "blue") -> list[Card]:
-    """Return the cards of an answer that is no turn, such as that of a command."""
-    bodies = pack_parts([_CardText(escape_tags(text))]) or [[]]
-    return [
-        build_card(_number_title(title, number), "", template, body)
+def render_reply(
+    markdown: str, choices: Sequence[tuple[str, str]] = (), turns: Sequence[ChatTurn] = ()
+) -> list[Card]:
+    """Return the cards of a command's reply: its text, buttons with their ids, turns."""
+    buttons = [make_button(label, {BUTTON_KEY: button_id}) for label, button_id in choices]
+    bodies = pack_parts([_CardText(escape_tags(markdown)), *buttons]) or [[]]
+    cards = [
+        build_card(_number_title("codekernel", number), "", "blue", body)
         for number, body in enumerate(bodies, 1)
     ]
+    for turn in turns:
+        state = TurnState.FAILED if turn.is_failed else TurnState.DONE
+        prompt = get_request_text(turn.request.message) if turn.request else ""
+        cards += render_turn(TurnContent("History", turn.steps, state, prompt))
+    return cards
 
 
 def build_card(title: str, subtitle: str, template: str, elements: list[Card]) -> Card:
@@ -304,3 +323,26 @@ def _make_block(label: str, text: str, language: str, max_bytes: int) -> Card:
 
 def _plain(text: str) -> Card:
     return {"tag": "plain_text", "content": make_encodable(text)}
+
+
+def make_plain_card(card: Card) -> Card:
+    """Return the same card without Markdown, for a platform that refuses it."""
+    texts = [
+        {"tag": "div", "text": _plain(content)}
+        for content in _list_contents(card["body"])
+        if content
+    ]
+    return {**card, "body": {"elements": texts[: MAX_CARD_ELEMENTS // 2]}}
+
+
+def _list_contents(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        if value.get("tag") == "button":
+            return
+        if isinstance(value.get("content"), str):
+            yield value["content"]
+        for each in value.values():
+            yield from _list_contents(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _list_contents(each)
