@@ -26,6 +26,10 @@ logger = logging.getLogger(__name__)
 RETRY_SECONDS = 2.0
 
 
+# An event, a feed that is to be read, or a wake-up.
+_Change = SyncEvent | SessionFeed | None
+
+
 class LarkAdapter:
     """One bot; a ``ChatAdapter`` of the hub."""
 
@@ -40,7 +44,7 @@ class LarkAdapter:
         self._queries = queries
         self._chats: dict[str, ChatDelivery] = {}
         self._lock = threading.Lock()
-        self._changes: queue.SimpleQueue[SyncEvent | None] = queue.SimpleQueue()
+        self._changes: queue.SimpleQueue[_Change] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._apply_changes, name="lark:changes", daemon=True
@@ -83,16 +87,8 @@ class LarkAdapter:
 
     def _follow(self, chat_id: str, session_id: str, shown_seq: int) -> None:
         feed = SessionFeed(self._sessions, session_id, shown_seq)
-        chat = self._get_chat(chat_id)
-        try:
-            feed.load()
-        except SessionNotFound:
-            chat.drop(session_id)
-            return
-        except KernelError as error:
-            logger.info("a session cannot be read now: %s", error)
-        chat.follow(feed)
-        self._changes.put(None)
+        self._get_chat(chat_id).follow(feed)
+        self._changes.put(feed)
 
     def _follow_binding(self, chat_id: str) -> None:
         """Show the session that a chat follows since its last command."""
@@ -107,36 +103,34 @@ class LarkAdapter:
         stale: set[SessionFeed] = set()
         while not self._stopping.is_set():
             try:
-                event = self._changes.get(timeout=RETRY_SECONDS if stale else None)
+                change = self._changes.get(timeout=RETRY_SECONDS if stale else None)
             except queue.Empty:
-                event = None
+                change = None
             with self._lock:
-                followed = [
-                    (chat, each) for chat in self._chats.values() for each in chat.list_feeds()
-                ]
-            for chat, feed in followed:
-                is_meant = event is not None and feed.session_id == event.session_id
-                if is_meant or feed in stale or not feed.is_loaded:
-                    self._refresh(chat, feed, event, stale)
+                chats = list(self._chats.values())
+            for chat in chats:
+                for feed in chat.list_feeds():
+                    is_meant = (
+                        isinstance(change, SyncEvent) and change.session_id == feed.session_id
+                    )
+                    if is_meant or feed is change or feed in stale:
+                        self._refresh(chat, feed, change, stale)
 
     def _refresh(
-        self,
-        chat: ChatDelivery,
-        feed: SessionFeed,
-        event: SyncEvent | None,
-        stale: set[SessionFeed],
+        self, chat: ChatDelivery, feed: SessionFeed, change: _Change, stale: set[SessionFeed]
     ) -> None:
+        """Bring a feed up to date; what cannot be read now is tried again."""
         try:
-            if event is not None and event.kind is SyncEventKind.SESSION_REMOVED:
+            if isinstance(change, SyncEvent) and change.kind is SyncEventKind.SESSION_REMOVED:
                 chat.drop(feed.session_id)
-            elif event is None or feed in stale or not feed.is_loaded:
-                feed.load()
+            elif isinstance(change, SyncEvent) and feed.is_loaded and feed not in stale:
+                feed.apply(change)
             else:
-                feed.apply(event)
+                feed.load()
             stale.discard(feed)
         except SessionNotFound:
+            # Of a machine that is away: an event tells when it is back.
             stale.discard(feed)
-            chat.drop(feed.session_id)
         except KernelError as error:
             logger.info("a session cannot be read now: %s", error)
             stale.add(feed)

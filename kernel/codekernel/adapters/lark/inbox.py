@@ -34,6 +34,7 @@ from codekernel.errors import (
     PermissionAnswered,
     StorageError,
 )
+from codekernel.masking.masker import mask_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -207,10 +208,13 @@ class LarkInbox:
 
     def _render(self, chat_id: str, reply: CommandReply) -> list[Card]:
         choices = [
-            (choice.label, self._parts.buttons.register(chat_id, CommandButton(choice.command)))
+            (
+                mask_secrets(choice.label).text,
+                self._parts.buttons.register(chat_id, CommandButton(choice.command)),
+            )
             for choice in reply.choices
         ]
-        return render_reply(reply.markdown, choices, reply.turns)
+        return render_reply(mask_secrets(reply.markdown).text, choices, reply.turns)
 
     def _make_actor(self, user_id: str) -> Actor:
         names = {user.user_id: user.name for user in self._parts.bindings.list_users()}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.commands import get_folder_name
 from codekernel.adapters.chat.permissions import describe_decision, list_choices
 from codekernel.adapters.chat.session_feed import FeedState
 from codekernel.adapters.chat.turns import ChatTurn, format_arguments, get_request_text
@@ -40,6 +41,7 @@ from codekernel.domain.agent_sessions import (
     PermissionStatus,
     SessionPermission,
 )
+from codekernel.masking.masker import mask_secrets
 
 # Three a second; the platform allows five, also of new messages in a chat.
 MIN_INTERVAL_SECONDS = 1 / 3
@@ -90,7 +92,8 @@ def _plan_forgotten(state: FeedState, known: Sequence[str]) -> list[PlannedCard]
     """Return the cards of permissions that the session does not know any more: no buttons."""
     there = {f"{_PERMISSION_PREFIX}:{each.id}" for each in state.permissions}
     words = "Not needed any more"
-    card = build_card(name_session(state.record), words, "grey", [make_markdown(words)])
+    title = name_session(state.record, notices=True)
+    card = build_card(title, words, "grey", [make_markdown(words)])
     return [
         PlannedCard(name, card, is_final=True)
         for name in known
@@ -115,7 +118,8 @@ def _plan_notice(turn: ChatTurn, state: FeedState) -> Iterator[PlannedCard]:
     if turn.is_finished:
         content = _build_content(turn, state)
         words = f"{content.state.words} · {content.seconds} s"
-        card = build_card(content.title, words, content.state.template, [make_markdown(words)])
+        title = name_session(state.record, notices=True)
+        card = build_card(title, words, content.state.template, [make_markdown(words)])
         name = f"{_NOTICE_PREFIX}:{turn.first_seq}"
         yield PlannedCard(name, card, turn.first_seq, is_final=True)
 
@@ -133,9 +137,11 @@ def _build_content(turn: ChatTurn, state: FeedState) -> TurnContent:
     return TurnContent(name_session(state.record), turn.steps, turn_state, prompt, seconds)
 
 
-def name_session(record: AgentSessionRecord) -> str:
-    """Return what a card calls a session."""
-    return record.name or record.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
+def name_session(record: AgentSessionRecord, *, notices: bool = False) -> str:
+    """Return what a card calls a session; with ``notices`` not its name, which a message gave."""
+    if notices or not record.name:
+        return get_folder_name(record.folder)
+    return mask_secrets(record.name).text
 
 
 def render_permission(
@@ -147,7 +153,7 @@ def render_permission(
     notices: bool,
 ) -> Card:
     """Return the card of a permission: with buttons while it waits, else with who decided."""
-    title = name_session(record)
+    title = name_session(record, notices=notices)
     elements = [make_markdown(f"**{format_inline_code(permission.tool[:80])}**")]
     if permission.danger:
         elements.append(make_markdown(escape_tags(permission.danger[:200])))
