@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from codekernel.domain.agent_sessions import NewMessage
@@ -97,11 +98,12 @@ def test_a_failed_turn_is_red_and_says_why(world: LarkWorld) -> None:
 
 
 def test_secrets_do_not_leave_the_machine(world: LarkWorld) -> None:
-    world.engine.agent.turn = lambda of: [
-        of.update(AgentMessage("assistant", (ToolUseContent("1", "Bash", {"command": TOKEN}),))),
-        of.update(AgentMessage("user", (ToolResultContent("1", TOKEN, diff=f"+{TOKEN}"),))),
-        of.update(AgentMessage("assistant", (ThinkingContent(TOKEN), TextContent(TOKEN)))),
-    ]
+    def turn(of: ScriptedTurn) -> None:
+        of.update(AgentMessage("assistant", (ToolUseContent("1", "Bash", {"command": TOKEN}),)))
+        of.update(AgentMessage("user", (ToolResultContent("1", TOKEN, diff=f"+{TOKEN}"),)))
+        of.update(AgentMessage("assistant", (ThinkingContent(TOKEN), TextContent(TOKEN))))
+
+    world.engine.agent.turn = turn
     session_id = world.follow_session()
     # It is the name of the session, too.
     world.engine.engine.send_message(session_id, NewMessage(f"use {TOKEN}", DESK))
@@ -184,9 +186,9 @@ def test_a_platform_that_restarts_gets_what_it_missed(world: LarkWorld) -> None:
 
 def test_refusals_by_rate_and_errors_are_waited_out(world: LarkWorld) -> None:
     world.follow_session()
-    broken = (500, {"code": 2200, "msg": "Internal Error"}, {})
-    too_often = (400, {"code": 230020, "msg": "frequency limit"}, {})
-    world.platform.faults.refusals.extend([RATE_REFUSAL, broken, too_often])
+    broken: dict[str, Any] = {"code": 2200, "msg": "Internal Error"}
+    too_often: dict[str, Any] = {"code": 230020, "msg": "frequency limit"}
+    world.platform.faults.refusals.extend([RATE_REFUSAL, (500, broken, {}), (400, too_often, {})])
     world.platform.say("go")
     world.wait_for_text("did go")
     assert world.platform.refused == [99991400, 2200, 230020]
@@ -202,8 +204,8 @@ def test_a_token_that_has_ended_is_renewed(world: LarkWorld) -> None:
 
 def test_a_card_that_the_platform_refuses_is_sent_as_plain_text(world: LarkWorld) -> None:
     world.follow_session()
-    refusal = (400, {"code": 230099, "msg": "Failed to create card content"}, {})
-    world.platform.faults.refusals.append(refusal)
+    refusal: dict[str, Any] = {"code": 230099, "msg": "Failed to create card content"}
+    world.platform.faults.refusals.append((400, refusal, {}))
     world.platform.say("go")
     world.wait_for_text("did go")
     assert count_turn_cards(world) == 1
@@ -269,7 +271,7 @@ def test_a_turn_is_shown_to_its_end_after_the_chat_has_switched(world: LarkWorld
 def test_notices_alone_have_no_content(user_data: Path, text: str) -> None:
     with open_lark_world(user_data, notices_only=text == "settings") as world:
         world.bind()
-        world.engine.agent.turn = lambda of: (of.ask(), of.say("the answer"))
+        world.engine.agent.turn = lambda of: of.say(f"the answer {of.ask()}")
         world.follow_session()
         if text == "notices":
             world.platform.say("/notices on")
