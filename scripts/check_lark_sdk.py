@@ -51,7 +51,13 @@ class SdkPeer:
     """The process of the SDK."""
 
     def __init__(self, python: Path, domain: str) -> None:
-        command = [python, ROOT / "scripts" / "lark_sdk_peer.py", domain, APP_ID, APP_SECRET]
+        command = [
+            str(python),
+            str(ROOT / "scripts" / "lark_sdk_peer.py"),
+            domain,
+            APP_ID,
+            APP_SECRET,
+        ]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -83,7 +89,7 @@ def install_sdk(folder: Path) -> Path:
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)
-        command = [python, "-m", "pip", "install", "--quiet", SDK]
+        command = [str(python), "-m", "pip", "install", "--quiet", SDK]
         subprocess.run(command, check=True)
     return python
 

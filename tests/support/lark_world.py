@@ -22,6 +22,15 @@ from support.scripted_agent import EngineWorld, open_world
 CHAT, ANN = "oc_1", "ou_ann"
 
 
+def make_adapter(
+    url: str, user_data: Path, database: HubDatabase, *, notices_only: bool = False
+) -> LarkAdapter:
+    api = LarkApi(APP_ID, APP_SECRET, url)
+    return LarkAdapter(
+        api, database, RepositoryQueries(UserData(user_data)), notices_only=notices_only
+    )
+
+
 @dataclass
 class LarkWorld:
     """Everything between a user of Lark and an agent."""
@@ -39,9 +48,9 @@ class LarkWorld:
         return ChatBindings(self.database, "lark")
 
     def start_adapter(self) -> None:
-        api = LarkApi(APP_ID, APP_SECRET, self.platform.url)
-        queries = RepositoryQueries(UserData(self.user_data))
-        self.adapter = LarkAdapter(api, self.database, queries, notices_only=self.notices_only)
+        self.adapter = make_adapter(
+            self.platform.url, self.user_data, self.database, notices_only=self.notices_only
+        )
         self.adapter.start(self.machines)
 
     def stop_adapter(self) -> None:

@@ -7,7 +7,7 @@ state always.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -250,12 +250,13 @@ class CardSync:
         self, planned: Sequence[PlannedCard], forget_shown: Callable[[list[int]], int]
     ) -> None:
         """Forget the cards that show their last state; called when there is nothing to do."""
-        names = [each.name for each in planned if each.is_final and self._is_shown(each)]
-        if not names:
+        shown = {each.name for each in planned if each.is_final and self._is_shown(each)}
+        if not shown:
             return
-        finished = {each.turn for each in planned if each.name in names and each.turn}
+        unfinished = {each.turn for each in planned if each.name not in shown}
+        finished = {each.turn for each in planned} - unfinished - {0}
         shown_seq = forget_shown(sorted(finished))
-        done = [name for name in names if not _is_after(name, shown_seq)]
+        done = [name for name in self._sent if _is_done(name, shown, shown_seq)]
         self._store.finish_cards(*self._place, shown_seq, done)
         for name in done:
             del self._sent[name]
@@ -266,10 +267,12 @@ class CardSync:
         return known is not None and known.digest == planned.digest
 
 
-def _is_after(name: str, shown_seq: int) -> bool:
-    """Return whether a card is of a turn that is still in the feed."""
+def _is_done(name: str, shown: Collection[str], shown_seq: int) -> bool:
+    """Return whether a card will not change any more: its turn is not in the feed."""
     kind, _, rest = name.partition(":")
-    return kind != _PERMISSION_PREFIX and int(rest.partition(":")[0]) > shown_seq
+    if kind == _PERMISSION_PREFIX:
+        return name in shown
+    return int(rest.partition(":")[0]) <= shown_seq
 
 
 def make_unique_id(*words: str) -> str:
