@@ -308,6 +308,8 @@ def _add_doctor(doctor: argparse.ArgumentParser) -> None:
     hub.set_defaults(command="doctor hub")
     telegram = questions.add_parser("telegram", help="try the bot that the hub has in Telegram")
     telegram.set_defaults(command="doctor telegram")
+    lark = questions.add_parser("lark", help="try the bot that the hub has in Lark or Feishu")
+    lark.set_defaults(command="doctor lark")
 
 
 def _add_hub(hub: argparse.ArgumentParser) -> None:

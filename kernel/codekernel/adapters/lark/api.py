@@ -41,7 +41,7 @@ CARD_CODES = frozenset({230001, 230025, 230028, 230099})
 
 _EXPLANATIONS = {
     10003: "the app id or the app secret is wrong: copy both from the app's credentials page",
-    10014: "the app secret is wrong: store it again with `codekernel key set lark`",
+    10014: "the app secret is wrong: store it again with `codekernel key set lark:secret`",
     10013: "no tenant has installed the app: publish a version of it",
     99991672: "the app lacks a right: grant the rights of docs/lark.md and publish a version",
     99991679: "the app lacks a right: grant the rights of docs/lark.md and publish a version",
