@@ -61,13 +61,17 @@ class PushedEvent:
 
 @dataclass
 class Faults:
-    """Probabilities of what goes wrong with a request; ``refusals`` are the next ones for sure."""
+    """Probabilities of what goes wrong with a request.
+
+    ``refusals`` are the next answers for sure; ``lost_answers`` of the next ones never arrive.
+    """
 
     rng: random.Random = field(default_factory=lambda: random.Random(1))  # noqa: S311
     rate: float = 0.0
     error: float = 0.0
     cut_before: float = 0.0
     cut_after: float = 0.0
+    lost_answers: int = 0
     refusals: deque[tuple[int, dict[str, Any], dict[str, str]]] = field(default_factory=deque)
 
 
@@ -416,7 +420,9 @@ class _HttpHandler(BaseHTTPRequestHandler):
             status, reply, headers = RATE_REFUSAL
         elif chance >= limit + faults.error:
             status, reply, headers = platform.answer(self.command, self.path, self.headers, body)
-            if is_message and faults.rng.random() < faults.cut_after:
+            is_lost = faults.lost_answers > 0 or faults.rng.random() < faults.cut_after
+            if is_message and is_lost:
+                faults.lost_answers -= 1
                 self.close_connection = True
                 return
         with platform.changed:

@@ -199,9 +199,11 @@ class LarkSoak:
         if shown != said:
             lost, extra = len(set(said) - set(shown)), len(shown) - len(set(shown))
             self._result.problems.append(f"{chat}: {lost} words lost, {extra} twice, or disordered")
-        colors = {get_color(card) for card in cards}
-        if not colors <= {"green", "red", "grey"}:
-            self._result.problems.append(f"{chat}: cards are left {colors}")
+        self._result.problems += [
+            f"{chat}: a card is left in a state that passes: {read_card(card)[:300]!r}"
+            for card in cards
+            if get_color(card) not in {"green", "red", "grey"}
+        ]
 
 
 def is_of_turn(card: Any) -> bool:

@@ -195,6 +195,22 @@ def test_refusals_by_rate_and_errors_are_waited_out(world: LarkWorld) -> None:
     assert count_turn_cards(world) == 1
 
 
+def test_a_card_whose_answer_was_lost_is_not_sent_twice_and_shows_the_newest(
+    world: LarkWorld,
+) -> None:
+    def turn(of: ScriptedTurn) -> None:
+        world.platform.wait_until(lambda: count_turn_cards(world) == 1)
+        of.say("the newest")
+
+    world.engine.agent.turn = turn
+    world.follow_session()
+    world.platform.faults.lost_answers = 1
+    world.platform.say("go")
+    card = world.wait_for_text("Done")
+    assert "the newest" in read_card(card)
+    assert count_turn_cards(world) == 1
+
+
 def test_a_token_that_has_ended_is_renewed(world: LarkWorld) -> None:
     world.follow_session()
     world.platform.tokens.clear()

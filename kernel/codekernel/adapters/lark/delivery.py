@@ -207,7 +207,7 @@ class ChatDelivery:
         planned = self._plan(followed)
         work, due_at = followed.sync.find_work(planned)
         if work is not None:
-            if work.name not in followed.sync.names and not self._await_turn():
+            if not followed.sync.is_sent(work.name) and not self._await_turn():
                 return None
             followed.sync.put(work)
             return True

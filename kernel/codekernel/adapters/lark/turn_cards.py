@@ -53,6 +53,9 @@ _TURN_PREFIX, _PERMISSION_PREFIX, _NOTICE_PREFIX = "turn", "permission", "notice
 # Message ids of cards that are gone: recalled, too old, or their chat is.
 _GONE = "gone"
 
+# The digest of a card of which it is not known what it shows.
+_UNKNOWN_DIGEST = ""
+
 
 @dataclass(frozen=True)
 class PlannedCard:
@@ -198,13 +201,18 @@ class CardSync:
         """The names of the cards that are there."""
         return tuple(self._sent)
 
+    def is_sent(self, name: str) -> bool:
+        """Return whether a card has a message."""
+        known = self._sent.get(name)
+        return known is not None and known.message_id != ""
+
     def find_work(self, planned: Sequence[PlannedCard]) -> tuple[PlannedCard | None, float | None]:
         """Return the card to send or update now, and if there is none when the next one is due.
 
         New cards go first and in order, so that what moves to a later card is never nowhere.
         """
         for each in planned:
-            if each.name not in self._sent:
+            if not self.is_sent(each.name):
                 return each, None
         due_at: list[float] = []
         for each in reversed(planned):
@@ -216,12 +224,14 @@ class CardSync:
             due_at.append(allowed_at)
         return None, min(due_at, default=None)
 
-    def put(self, planned: PlannedCard) -> bool:
-        """Send or update one card; true if it was a new message. Raises NetworkError.
+    def put(self, planned: PlannedCard) -> None:
+        """Send or update one card. Raises NetworkError.
 
         A card that the platform refuses is replaced by its plain text.
         """
         known = self._sent.get(planned.name)
+        if known is None or not known.message_id:
+            known = self._note_intent(planned, known)
         self._changed_at[planned.name] = self._clock()
         try:
             message_id = self._put_card(planned.name, known, planned.card)
@@ -229,12 +239,27 @@ class CardSync:
             if error.lark_code not in CARD_CODES:
                 raise
             message_id = self._put_card(planned.name, known, make_plain_card(planned.card))
-        self._sent[planned.name] = SentCard(message_id, planned.digest)
-        self._store.save_card(*self._place, planned.name, self._sent[planned.name])
-        return known is None
+        is_certain = bool(known.message_id) or known.digest == planned.digest
+        digest = planned.digest if is_certain else _UNKNOWN_DIGEST
+        self._save(planned.name, SentCard(message_id, digest))
 
-    def _put_card(self, name: str, known: SentCard | None, card: Card) -> str:
-        if known is None:
+    def _note_intent(self, planned: PlannedCard, earlier: SentCard | None) -> SentCard:
+        """Record what a first request shows, and that an earlier one may have shown otherwise.
+
+        The platform may have taken a request whose answer was lost; it then takes no other content
+        under the same unique id.
+        """
+        is_same = earlier is None or earlier.digest == planned.digest
+        intent = SentCard("", planned.digest if is_same else _UNKNOWN_DIGEST)
+        self._save(planned.name, intent)
+        return intent
+
+    def _save(self, name: str, card: SentCard) -> None:
+        self._sent[name] = card
+        self._store.save_card(*self._place, name, card)
+
+    def _put_card(self, name: str, known: SentCard, card: Card) -> str:
+        if not known.message_id:
             chat_id, session_id = self._place
             return self._api.send_card(chat_id, card, make_unique_id(chat_id, session_id, name))
         if known.message_id != _GONE:
@@ -263,8 +288,7 @@ class CardSync:
             self._changed_at.pop(name, None)
 
     def _is_shown(self, planned: PlannedCard) -> bool:
-        known = self._sent.get(planned.name)
-        return known is not None and known.digest == planned.digest
+        return self.is_sent(planned.name) and self._sent[planned.name].digest == planned.digest
 
 
 def _is_done(name: str, shown: Collection[str], shown_seq: int) -> bool:
