@@ -100,7 +100,7 @@ class LarkPlatform:
         self._recent: dict[str, deque[float]] = {}
         self._numbers = itertools.count(1)
         self._connections: list[ServerConnection] = []
-        self._http: ThreadingHTTPServer | None = None
+        self._http: _HttpServer | None = None
         self._ws: Server | None = None
         self._http_port = self._ws_port = 0
         self._is_stopping = False
@@ -138,6 +138,7 @@ class LarkPlatform:
         if self._http:
             self._http.shutdown()
             self._http.server_close()
+            self._http.cut_connections()
 
     def cut_connections(self) -> None:
         """Cut the long connections as a network does: without a closing handshake."""
@@ -394,7 +395,21 @@ class _HttpServer(ThreadingHTTPServer):
 
     def __init__(self, address: tuple[str, int], platform: LarkPlatform) -> None:
         self.platform = platform
+        self.open_sockets: set[Any] = set()
         super().__init__(address, _HttpHandler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.open_sockets.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.open_sockets.discard(request)
+        super().shutdown_request(request)
+
+    def cut_connections(self) -> None:
+        for each in tuple(self.open_sockets):
+            with suppress(OSError):
+                each.shutdown(2)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Connections that a test cuts are no news."""

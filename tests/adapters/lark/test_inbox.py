@@ -1,11 +1,12 @@
 """What people do in a chat: who may, commands, buttons, permissions."""
 
+import threading
 from typing import Any
 
 import pytest
 from codekernel.domain.agent_sessions import PermissionAnswer
 from support.lark_world import ANN, CHAT, LarkWorld, get_color, read_card
-from support.scripted_agent import DESK, ScriptedTurn
+from support.scripted_agent import DESK, WAIT_SECONDS, ScriptedTurn
 
 STRANGER = "ou_stranger"
 
@@ -160,4 +161,26 @@ def test_a_permission_that_was_asked_while_the_adapter_was_away_is_asked_after_i
     world.start_adapter()
     world.wait_for_text("asks for your permission")
     world.press("Allow for this turn")
+    world.wait_for_text("allowed")
+
+
+def test_a_press_that_takes_long_is_answered_in_time(
+    world: LarkWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel may be slow; the platform shows an error after three seconds."""
+    go_on = threading.Event()
+    answer_permission = world.machines.answer_permission
+
+    def answer_late(*args: Any) -> Any:
+        go_on.wait(WAIT_SECONDS)
+        return answer_permission(*args)
+
+    world.engine.agent.turn = ask_then_say
+    world.follow_session()
+    world.platform.say("go")
+    world.wait_for_text("asks for your permission")
+    monkeypatch.setattr(world.machines, "answer_permission", answer_late)
+    assert world.press("Allow")["toast"]["content"].startswith("This takes a moment")
+    go_on.set()
+    world.wait_for_text("Allowed by Ann (Lark).")
     world.wait_for_text("allowed")

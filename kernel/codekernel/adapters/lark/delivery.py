@@ -130,6 +130,9 @@ class ChatDelivery:
             except KernelError as error:  # the disk refuses
                 logger.warning("a chat of Lark waits: %s", error)
                 due_at = time.monotonic() + MAX_BACKOFF_SECONDS
+            except Exception:  # the guard of this thread: other chats go on, and this one later
+                logger.exception("a chat of Lark cannot be served")
+                due_at = time.monotonic() + MAX_BACKOFF_SECONDS
             else:
                 backoff = FIRST_BACKOFF_SECONDS
 

@@ -125,12 +125,21 @@ class LarkInbox:
                 for event in self._parts.store.list_unhandled():
                     incoming = parse_event(event)
                     if isinstance(incoming, IncomingMessage):
-                        self._handle(incoming)
+                        self._handle_guarded(incoming)
             except _PASSING_ERRORS as error:
                 logger.info("messages of Lark wait: %s", error)
                 if self._stopping.wait(RETRY_SECONDS):
                     return
                 self._arrived.set()
+
+    def _handle_guarded(self, message: IncomingMessage) -> None:
+        try:
+            self._handle(message)
+        except _PASSING_ERRORS:
+            raise
+        except Exception:  # the guard of this thread: one message must not hold up the others
+            logger.exception("a message of Lark cannot be handled")
+            self._reply(message, "That failed; the log of the hub says why.")
 
     def _handle(self, message: IncomingMessage) -> None:
         with self._lock:

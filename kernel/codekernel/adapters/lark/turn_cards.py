@@ -92,16 +92,13 @@ def plan_cards(
 
 
 def _plan_forgotten(state: FeedState, known: Sequence[str]) -> list[PlannedCard]:
-    """Return the cards of permissions that the session does not know any more: no buttons."""
+    """Return cards that stand for nothing any more: they have no buttons and do not run."""
     there = {f"{_PERMISSION_PREFIX}:{each.id}" for each in state.permissions}
+    there |= {name for name in known if _get_turn(name) in {each.first_seq for each in state.turns}}
     words = "Not needed any more"
     title = name_session(state.record, notices=True)
     card = build_card(title, words, "grey", [make_markdown(words)])
-    return [
-        PlannedCard(name, card, is_final=True)
-        for name in known
-        if name.startswith(f"{_PERMISSION_PREFIX}:") and name not in there
-    ]
+    return [PlannedCard(name, card, is_final=True) for name in known if name not in there]
 
 
 def _plan_turn(turn: ChatTurn, state: FeedState, known: Sequence[str]) -> Iterator[PlannedCard]:
@@ -293,10 +290,14 @@ class CardSync:
 
 def _is_done(name: str, shown: Collection[str], shown_seq: int) -> bool:
     """Return whether a card will not change any more: its turn is not in the feed."""
-    kind, _, rest = name.partition(":")
-    if kind == _PERMISSION_PREFIX:
-        return name in shown
-    return int(rest.partition(":")[0]) <= shown_seq
+    kind = name.partition(":")[0]
+    return name in shown if kind == _PERMISSION_PREFIX else _get_turn(name) <= shown_seq
+
+
+def _get_turn(name: str) -> int:
+    """Return the first number of a card's turn; 0 for a card of a permission."""
+    kind, first_seq, *_ = name.split(":")
+    return 0 if kind == _PERMISSION_PREFIX else int(first_seq)
 
 
 def make_unique_id(*words: str) -> str:

@@ -1,6 +1,6 @@
 """Lark: turns in several chats while processes are killed, connections cut, requests refused.
 
-    python scripts/bench.py lark [--turns 500] [--chats 5] [--seed 1]
+    python scripts/bench.py lark_soak [--turns 500] [--chats 5] [--seed 1]
 
 The platform is a loopback one that enforces the real limits. After the last turn every card is
 compared with what the engine has kept: nothing lost, nothing twice, in order, no card too large.
