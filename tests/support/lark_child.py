@@ -14,8 +14,6 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[2] / "kernel"), str(Path(__file__).parents[1])]
 
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.events.log import HubEventLog
-from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.lark.store import LarkStore
 from codekernel.domain.chat import (
     AgentMessage,
@@ -25,7 +23,7 @@ from codekernel.domain.chat import (
 )
 from codekernel.sync.engine import SyncEngine
 
-from support.lark_world import make_adapter
+from support.lark_world import attach_engine, make_adapter
 from support.scripted_agent import ScriptedAgent, ScriptedTurn, open_world
 
 # Characters of an answer; the last is a megabyte.
@@ -79,10 +77,8 @@ def main() -> None:
     user_data, url = Path(sys.argv[1]), sys.argv[2]
     with open_world(user_data, ScriptedAgent(run_turn)) as world:
         database = HubDatabase(user_data)
-        machines = HubMachines(HubEventLog())
-        machines.attach(world.engine)
         adapter = make_adapter(url, user_data, database)
-        adapter.start(machines)
+        adapter.start(attach_engine(world))
         print("ready", flush=True)  # noqa: T201 - for the parent
         for _ in sys.stdin:
             while not is_shown(database, world.engine):

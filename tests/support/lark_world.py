@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.lark.adapter import LarkAdapter
 from codekernel.adapters.lark.api import LarkApi
@@ -31,6 +32,14 @@ def make_adapter(
     )
 
 
+def attach_engine(engine: EngineWorld) -> HubMachines:
+    """Return the sessions as the hub has them, of one machine."""
+    log = HubEventLog()
+    table = MachineTable(log)
+    table.attach(engine.engine)
+    return HubMachines(table, log)
+
+
 @dataclass
 class LarkWorld:
     """Everything between a user of Lark and an agent."""
@@ -39,8 +48,8 @@ class LarkWorld:
     engine: EngineWorld
     user_data: Path
     database: HubDatabase
+    machines: HubMachines
     notices_only: bool = False
-    machines: HubMachines = field(default_factory=lambda: HubMachines(HubEventLog()))
     adapter: LarkAdapter | None = None
 
     @property
@@ -125,8 +134,8 @@ def get_color(card: Any) -> str:
 def open_lark_world(user_data: Path, **options: Any) -> Iterator[LarkWorld]:
     with LarkPlatform() as platform, open_world(user_data) as engine:
         database = HubDatabase(user_data)
-        world = LarkWorld(platform, engine, user_data, database, **options)
-        world.machines.attach(engine.engine)
+        machines = attach_engine(engine)
+        world = LarkWorld(platform, engine, user_data, database, machines, **options)
         world.start_adapter()
         try:
             platform.wait_until(lambda: platform.connection_count > 0)
