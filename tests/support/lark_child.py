@@ -5,9 +5,11 @@
 Writes ``ready``, and after a line on stdin ``drained`` as soon as everything is shown.
 """
 
+import queue
 import random
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -41,7 +43,8 @@ def run_turn(turn: ScriptedTurn) -> None:
             turn.update(AgentMessage("assistant", (ThinkingContent(make_noise(rng)),)))
         turn.update(AgentMessage("assistant", (ToolUseContent(name, "Bash", {"command": "ls"}),)))
         if rng.random() < 0.1:
-            turn.ask(f"p{name}")
+            with suppress(queue.Empty):  # nobody has answered, which is a refusal
+                turn.ask(f"p{name}")
         output = make_noise(rng) * rng.choice([1, 1, 50, 2_000])
         diff = make_noise(rng) if rng.random() < 0.3 else ""
         result = ToolResultContent(name, output, is_error=rng.random() < 0.2, diff=diff)

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-CONTROL_METHOD, DATA_METHOD = 0, 1
+CONTROL_METHOD = 0
 
 TYPE_HEADER, MESSAGE_ID_HEADER, COUNT_HEADER, INDEX_HEADER = "type", "message_id", "sum", "seq"
 
-PING_TYPE, PONG_TYPE, EVENT_TYPE, CARD_TYPE = "ping", "pong", "event", "card"
+PING_TYPE, PONG_TYPE, EVENT_TYPE = "ping", "pong", "event"
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 

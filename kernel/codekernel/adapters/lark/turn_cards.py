@@ -80,14 +80,15 @@ def plan_cards(
     ``known`` are the names of those that it has; with ``notices`` nothing of the content is shown.
     """
     planned: list[PlannedCard] = []
-    for turn in state.turns:
-        planned += _plan_notice(turn, state) if notices else _plan_turn(turn, state, known)
+    # First what somebody waits for: a long answer before it may take many cards.
     for permission in state.permissions:
         name = f"{_PERMISSION_PREFIX}:{permission.id}"
         is_open = permission.status is PermissionStatus.PENDING
         if is_open or name in known:
             card = render_permission(state.record, permission, chat_id, buttons, notices=notices)
             planned.append(PlannedCard(name, card, is_final=not is_open))
+    for turn in state.turns:
+        planned += _plan_notice(turn, state) if notices else _plan_turn(turn, state, known)
     return planned + _plan_forgotten(state, known)
 
 
