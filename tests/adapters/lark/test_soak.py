@@ -1,4 +1,4 @@
-"""Turns while processes die, connections are cut and requests refused; bench.py lark_soak has 500."""
+"""Turns while processes die, connections are cut, requests refused; bench.py lark_soak has 500."""
 
 from pathlib import Path
 
