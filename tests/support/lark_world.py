@@ -113,6 +113,14 @@ class LarkWorld:
         )
         return self.click(message_id, value, user)
 
+    def has_button(self, label: str) -> bool:
+        """Return whether any card has a button with this label now."""
+        return any(
+            element["tag"] == "button" and element["text"]["content"].startswith(label)
+            for each in tuple(self.platform.messages.values())
+            for element in each.content["body"]["elements"]
+        )
+
     def click(self, message_id: str, value: dict[str, Any], user: str = ANN) -> Any:
         click = self.platform.click(message_id, value, user)
         self.platform.wait_until(click.answered.is_set)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from codekernel.domain.agent_sessions import PermissionAnswer
+from codekernel.errors import PermissionAnswered
 from support.lark_world import ANN, CHAT, LarkWorld, get_color, read_card
 from support.scripted_agent import DESK, WAIT_SECONDS, ScriptedTurn
 
@@ -184,3 +185,35 @@ def test_a_press_that_takes_long_is_answered_in_time(
     go_on.set()
     world.wait_for_text("Allowed by Ann (Lark).")
     world.wait_for_text("allowed")
+
+
+def test_of_lark_and_a_page_at_the_same_moment_exactly_one_decides(world: LarkWorld) -> None:
+    decisions: list[bool] = []
+    world.engine.agent.turn = lambda of: decisions.append(of.ask(of.text))
+    session_id = world.follow_session()
+    engine = world.engine.engine
+    for number in range(6):
+        world.platform.say(f"p{number}")
+        world.engine.wait_for_permission(session_id)
+        world.platform.wait_until(lambda: world.has_button("Deny"))
+        (permission,) = engine.get_session(session_id).pending_permissions
+        outcomes: list[str] = []
+
+        def answer(name: str, outcomes: list[str] = outcomes, of: str = permission.id) -> None:
+            try:
+                allowed = PermissionAnswer(allowed=True, actor=DESK)
+                engine.answer_permission(session_id, of, allowed)
+                outcomes.append(name)
+            except PermissionAnswered:
+                outcomes.append("late")
+
+        page = threading.Thread(target=answer, args=("page",))
+        page.start()
+        toast = world.press("Deny")["toast"]["content"]
+        page.join()
+        is_late = toast.startswith("This was answered already")
+        assert (outcomes == ["page"]) == is_late
+        world.engine.wait_until_idle(session_id)
+        assert decisions[-1] == is_late
+        world.platform.wait_until(lambda: not world.has_button("Deny"))
+    assert len(decisions) == 6

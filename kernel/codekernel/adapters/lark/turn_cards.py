@@ -48,6 +48,9 @@ MIN_INTERVAL_SECONDS = 1 / 3
 
 MAX_ARGUMENT_BYTES = 6_000
 
+# A client makes no sound for an update: after so long, a short message says that it is done.
+MIN_NOTICE_SECONDS = 30.0
+
 _TURN_PREFIX, _PERMISSION_PREFIX, _NOTICE_PREFIX = "turn", "permission", "notice"
 
 # Message ids of cards that are gone: recalled, too old, or their chat is.
@@ -88,7 +91,10 @@ def plan_cards(
             card = render_permission(state.record, permission, chat_id, buttons, notices=notices)
             planned.append(PlannedCard(name, card, is_final=not is_open))
     for turn in state.turns:
-        planned += _plan_notice(turn, state) if notices else _plan_turn(turn, state, known)
+        if not notices:
+            planned += _plan_turn(turn, state, known)
+        if notices or _is_long_update(turn, known):
+            planned += _plan_notice(turn, state)
     return planned + _plan_forgotten(state, known)
 
 
@@ -113,6 +119,12 @@ def _plan_turn(turn: ChatTurn, state: FeedState, known: Sequence[str]) -> Iterat
         card = build_card(name_session(state.record), "See above", "grey", [make_markdown("…")])
         yield PlannedCard(name, card, turn.first_seq, turn.is_finished)
         number += 1
+
+
+def _is_long_update(turn: ChatTurn, known: Sequence[str]) -> bool:
+    """Return whether a turn ends long after its card was sent, of which nothing is heard."""
+    is_update = f"{_TURN_PREFIX}:{turn.first_seq}:1" in known
+    return is_update and turn.seconds >= MIN_NOTICE_SECONDS
 
 
 def _plan_notice(turn: ChatTurn, state: FeedState) -> Iterator[PlannedCard]:
