@@ -105,6 +105,8 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
         "storage/vault/vault_key.py",
         "transport/listener.py",
         "adapters/kode/service.py",
+        "adapters/lark/delivery.py",
+        "adapters/lark/inbox.py",
         "adapters/telegram/adapter.py",
         "adapters/telegram/turn_messages.py",
         "adapters/web/kernel_client.py",

@@ -317,6 +317,14 @@ export interface KernelSection {
   standalone?: boolean;
 }
 
+/** `lark`, which is not in the front end's document; the app's secret is in the vault. */
+export interface LarkSection {
+  enabled?: boolean;
+  appId?: string;
+  domain?: string;
+  noticesOnly?: boolean;
+}
+
 /** An element of `localModelManagement.models`. */
 export interface LocalModelEntry {
   name: string;
@@ -448,6 +456,7 @@ export interface SettingsFile {
   agents?: AgentCommandEntry[];
   hub?: HubSection;
   telegram?: TelegramSection;
+  lark?: LarkSection;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */

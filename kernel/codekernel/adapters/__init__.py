@@ -15,4 +15,5 @@ Modules, in the order data meets them:
     hub/                   document 004: sessions of all machines for phones and chats
     chat/                  what all chat platforms have in common
     telegram/              a bot in Telegram
+    lark/                  agents in Lark and Feishu
 """

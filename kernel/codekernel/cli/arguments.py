@@ -305,8 +305,9 @@ def _add_doctor(doctor: argparse.ArgumentParser) -> None:
     _add_value(why, "query", "QUERY", "and where it stands among answers", nargs="*")
     hub = questions.add_parser("hub", help="say whether the hub can be reached and used")
     hub.set_defaults(command="doctor hub")
-    telegram = questions.add_parser("telegram", help="try the bot that the hub has in Telegram")
-    telegram.set_defaults(command="doctor telegram")
+    for name in CHAT_PLATFORMS:
+        bot = questions.add_parser(name, help=f"try the bot that the hub has in {name.title()}")
+        bot.set_defaults(command=f"doctor {name}")
 
 
 def _add_hub(hub: argparse.ArgumentParser) -> None:

@@ -105,6 +105,20 @@ class TelegramSettings:
     notices_only: bool = False
 
 
+# The platform in China; ``lark`` is the one elsewhere, and a server may be given by its address.
+DEFAULT_LARK_DOMAIN = "feishu"
+
+
+@dataclass(frozen=True, slots=True)
+class LarkSettings:
+    """Whether the hub has a bot in Lark; ``notices_only``: no content is sent."""
+
+    enabled: bool = False
+    app_id: str = ""
+    domain: str = DEFAULT_LARK_DOMAIN
+    notices_only: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
     """A foreign agent: the program that is started for it, which speaks ACP on its stdio."""
@@ -132,6 +146,7 @@ class Settings:
     agents: tuple[AgentCommand, ...] = ()
     hub: HubOptions = field(default_factory=HubOptions)
     telegram: TelegramSettings = field(default_factory=TelegramSettings)
+    lark: LarkSettings = field(default_factory=LarkSettings)
 
 
 @dataclass(frozen=True, slots=True)

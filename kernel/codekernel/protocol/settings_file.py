@@ -14,6 +14,7 @@ import msgspec
 
 from codekernel.domain.settings import (
     DEFAULT_HUB_PORT,
+    DEFAULT_LARK_DOMAIN,
     DEFAULT_TELEGRAM_API_BASE,
     ModelKind,
     Settings,
@@ -213,6 +214,15 @@ class TelegramSection(_Section, frozen=True):
     notices_only: bool = False
 
 
+class LarkSection(_Section, frozen=True):
+    """``lark``, which is not in the front end's document; the app's secret is in the vault."""
+
+    enabled: bool = False
+    app_id: str = ""
+    domain: str = DEFAULT_LARK_DOMAIN
+    notices_only: bool = False
+
+
 _DEFAULTS = Settings()
 
 
@@ -231,6 +241,7 @@ class SettingsFile(_Section, frozen=True):
     agents: list[AgentCommandEntry] = msgspec.field(default_factory=list)
     hub: HubSection = HubSection()
     telegram: TelegramSection = TelegramSection()
+    lark: LarkSection = LarkSection()
 
 
 Decoded = TypeVar("Decoded")

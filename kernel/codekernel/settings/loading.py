@@ -16,6 +16,7 @@ from codekernel.domain.settings import (
     GenerationModel,
     HubOptions,
     KernelOptions,
+    LarkSettings,
     LocalModel,
     Performance,
     RerankConfig,
@@ -60,6 +61,7 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         agents=convert_values(file.agents, tuple[AgentCommand, ...]),
         hub=convert_values(file.hub, HubOptions),
         telegram=convert_values(file.telegram, TelegramSettings),
+        lark=convert_values(file.lark, LarkSettings),
     )
 
 
@@ -89,6 +91,7 @@ def convert_to_file(settings: Settings) -> declared.SettingsFile:
         convert_values(settings.agents, list[declared.AgentCommandEntry]),
         convert_values(settings.hub, declared.HubSection),
         convert_values(settings.telegram, declared.TelegramSection),
+        convert_values(settings.lark, declared.LarkSection),
     )
 
 

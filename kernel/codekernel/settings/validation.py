@@ -48,6 +48,7 @@ def find_rule_violations(file: SettingsFile) -> list[str]:
         *_check_range("performance.maxThreads", file.performance.max_threads, 0),
         *_check_range("kernel.idleMinutes", file.kernel.idle_minutes, 0),
         *_check_agents(file),
+        *_check_lark(file),
         *_check_hub(file),
     ]
 
@@ -73,6 +74,14 @@ def _check_hub(file: SettingsFile) -> Iterator[str]:
         yield "hub.tunnelUrl must be an address such as https://hub.example.com, without a path"
     if not _is_origin(file.telegram.api_base):
         yield "telegram.apiBase must be an address such as https://api.telegram.org"
+
+
+def _check_lark(file: SettingsFile) -> Iterator[str]:
+    if file.lark.enabled and not file.lark.app_id.strip():
+        yield "lark.appId must not be empty when lark.enabled is true"
+    domain = file.lark.domain
+    if domain not in {"feishu", "lark"} and not _is_origin(domain):
+        yield 'lark.domain must be "feishu", "lark" or an address such as https://open.feishu.cn'
 
 
 def _is_origin(text: str) -> bool:

@@ -22,6 +22,7 @@ Modules, in the order data meets them:
     doctor_why.py       explain one file
     doctor_hub.py       check the hub
     doctor_telegram.py  check the bot of the hub
+    doctor_lark.py      check the other bot of the hub
     chats.py            the chats of the hub, and who may use them
     completion.py       completion scripts of shells, made by scripts/make_completions.py
 """

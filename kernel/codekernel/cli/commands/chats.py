@@ -9,6 +9,8 @@ from codekernel.adapters.chat.bindings import CODE_LIFETIME_SECONDS, ChatBinding
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.service import ChatAdapter
+from codekernel.adapters.lark.adapter import LarkAdapter
+from codekernel.adapters.lark.api import LarkApi
 from codekernel.adapters.telegram.adapter import TelegramAdapter
 from codekernel.adapters.telegram.followed_chats import TelegramOptions
 from codekernel.cli.output.terminal import print_line, print_notice, write_lines
@@ -22,6 +24,7 @@ from codekernel.storage.vault.vault import ApiKeys, CommandVault
 
 # Names of secrets in the vault.
 TELEGRAM_SECRET = "telegram:bot"  # noqa: S105 - a name
+LARK_SECRET = "lark:secret"  # noqa: S105
 
 
 def open_chats(
@@ -39,6 +42,16 @@ def open_chats(
                 token, settings.telegram.api_base, settings.telegram.notices_only
             )
             chats.append(TelegramAdapter(database, options, RepositoryQueries(user_data, connect)))
+    if settings.lark.enabled:
+        try:
+            secret = read_secret(user_data, LARK_SECRET)
+        except ApiKeyNotFound:
+            print_notice(f"lark has no app secret yet: codekernel key set {LARK_SECRET}")
+        else:
+            api = LarkApi(settings.lark.app_id, secret, settings.lark.domain)
+            queries = RepositoryQueries(user_data, connect)
+            notices_only = settings.lark.notices_only
+            chats.append(LarkAdapter(api, database, queries, notices_only=notices_only))
     return chats
 
 
