@@ -13,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from codekernel import __version__
 from codekernel.adapters.hub.access.certificate import format_fingerprint
 from codekernel.adapters.hub.qr_code import render_qr_code
 from codekernel.adapters.hub.running_hub import RunningHub
@@ -152,7 +153,12 @@ def test_the_doctor_makes_a_round_trip(command: HubCommand) -> None:
     process, _, _ = command.serve()
     well = command.run("doctor hub")
     assert well.returncode == 0, well.stdout + well.stderr
-    for words in ("a device can sign in", "machines that are connected: ", "events arrive"):
+    for words in (
+        f"protocol 1, codekernel {__version__}\n",
+        "a device can sign in",
+        "machines that are connected: ",
+        "events arrive",
+    ):
         assert words in well.stdout
     assert "PROBLEM" not in well.stdout
     assert "doctor" not in command.run("hub", "devices").stdout

@@ -69,7 +69,8 @@ def _examine_port(port: int) -> Iterator[tuple[bool, str]]:
 def _examine_hub(running: RunningHub, key: str) -> Iterator[tuple[bool, str]]:
     """Make the round trip of a device: sign in, list, listen."""
     health = _request(running, "GET", "/health")
-    yield False, f"protocol {health['protocolVersion']}, codekernel {health['capabilities']}"
+    version = health["capabilities"].get("codekernel", "of an unknown version")
+    yield False, f"protocol {health['protocolVersion']}, codekernel {version}"
     token = _request(running, "POST", "/api/auth", {"accessToken": key})["token"]
     yield False, "a device can sign in"
     headers = {"Authorization": f"Bearer {token}"}
