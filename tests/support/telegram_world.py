@@ -15,6 +15,7 @@ from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.telegram.adapter import TelegramAdapter
 from codekernel.adapters.telegram.followed_chats import TelegramOptions
+from codekernel.adapters.telegram.rendering import WORKING_LINE
 from codekernel.storage.user_data import UserData
 
 from support.bot_api import TOKEN, BotApi, BotMessage, serve_bot_api
@@ -74,6 +75,12 @@ class TelegramWorld:
 
     def texts(self, chat: int = ANN) -> list[str]:
         return [message.text for message in self.api.list_messages(chat)]
+
+    def wait_for_end(self, text: str, chat: int = ANN) -> BotMessage:
+        """Wait until a turn with a text has ended."""
+        message = self.wait_for(text, chat)
+        self.api.wait_until(lambda: WORKING_LINE not in message.text)
+        return message
 
     def wait_for(self, text: str, chat: int = ANN) -> BotMessage:
         return self.api.wait_for_text(chat, text)

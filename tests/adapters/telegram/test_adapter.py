@@ -39,7 +39,7 @@ def test_a_whole_conversation_is_in_the_chat(user_data: Path) -> None:
     with open_telegram(user_data, list_files) as world:
         world.begin()
         world.api.say(ANN, "what is in src?")
-        answer = world.wait_for("目录中包含 index.ts 和 utils.ts。")
+        answer = world.wait_for_end("目录中包含 index.ts 和 utils.ts。")
         assert answer.text == (
             "💭 用户想要查看文件...\n✅ ls path: ./src\nindex.ts\nutils.ts\n"
             "目录中包含 index.ts 和 utils.ts。"
@@ -68,9 +68,7 @@ def test_a_tool_runs_and_then_has_succeeded_in_the_same_message(user_data: Path)
         world.api.say(ANN, "build it")
         running = world.wait_for("⏳ build")
         may_go_on.set()
-        ended = world.wait_for("❌ build\nit broke")
-        assert ended.id == running.id
-        assert "working" not in ended.text
+        assert world.wait_for_end("❌ build\nit broke").id == running.id
 
 
 def test_what_is_said_on_another_device_is_shown_with_its_speaker(user_data: Path) -> None:

@@ -1,6 +1,7 @@
 """What is sent, how often, and once; with the limits of the platform a hundred times as fast."""
 
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -273,3 +274,29 @@ def test_a_pause_that_was_asked_for_is_kept() -> None:
     pace.postpone(10.0, 7.0)
     pace.record(10.0)
     assert pace.due_at == 17.0
+
+
+def test_an_older_edit_that_is_under_way_is_not_taken_for_the_last_state(outbox: Outbox) -> None:
+    """The message says the last state already, and an edit is about to overwrite it."""
+    begun, may_go_on = threading.Event(), threading.Event()
+
+    def hold_second_edit(method: str) -> str:
+        if method == "editMessageText" and outbox.api.list_messages(ANN)[0].edits == 1:
+            begun.set()
+            assert may_go_on.wait(30)
+        return ""
+
+    outbox.api.fault = hold_second_edit
+    with outbox.open() as messages:
+        messages.start()
+        messages.put(CHAT, "turn", pages("first"), is_final=False)
+        outbox.api.wait_for_text(ANN, "first")
+        messages.put(CHAT, "turn", pages("the end"), is_final=False)
+        outbox.api.wait_for_text(ANN, "the end")
+        messages.put(CHAT, "turn", pages("not the end"), is_final=False)
+        assert begun.wait(30)
+        messages.put(CHAT, "turn", pages("the end"), is_final=True)
+        assert not messages.is_delivered(CHAT, "turn")
+        may_go_on.set()
+        outbox.wait("turn")
+    assert outbox.texts() == ["the end"]

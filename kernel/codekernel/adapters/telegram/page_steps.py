@@ -27,6 +27,13 @@ class OutgoingItem:
     sent: dict[int, SentPage] = field(default_factory=dict)
     worked_at: float = 0.0
     is_reported: bool = False
+    # A step is under way: what is in the chat is not certain.
+    is_busy: bool = False
+
+    @property
+    def is_delivered(self) -> bool:
+        """Whether everything that is final is in the chat."""
+        return self.is_final and not self.is_busy and next(list_steps(self), None) is None
 
 
 @dataclass(frozen=True, slots=True)

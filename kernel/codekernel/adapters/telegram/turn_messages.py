@@ -129,7 +129,7 @@ class TurnMessages:
         with self._changed:
             chat = self._chats.get(chat_id)
             item = chat.items.get(key) if chat else None
-            return item is not None and item.is_final and next(list_steps(item), None) is None
+            return item is not None and item.is_delivered
 
     def finish(self, chat_id: str, key: str) -> None:
         """Forget an item; it stays in the chat as it is."""
@@ -175,6 +175,9 @@ class TurnMessages:
             except Exception:  # the guard of this thread: other chats go on
                 logger.exception("Telegram: a message cannot be sent")
                 chat.pace.postpone(time.monotonic(), MAX_RETRY_SECONDS)
+            finally:
+                with self._changed:
+                    item.is_busy = False
 
     def _wait_for_step(self) -> tuple[_OutgoingChat, OutgoingItem, PageStep] | None:
         """Return the next step that is due; None at the end. The lock is held."""
@@ -187,6 +190,7 @@ class TurnMessages:
                     continue
                 due_at = max(chat.pace.due_at, self._retry_at)
                 if due_at <= now:
+                    found[0].is_busy = True
                     return (chat, *found)
                 next_at = min(next_at, due_at)
             self._changed.wait(next_at - now)
@@ -216,7 +220,7 @@ class TurnMessages:
         return chosen
 
     def _report(self, chat: _OutgoingChat, item: OutgoingItem) -> None:
-        if item.is_final and not item.is_reported:
+        if item.is_delivered and not item.is_reported:
             item.is_reported = True
             self._listener.item_delivered(chat.id, item.key)
 
@@ -281,6 +285,8 @@ class TurnMessages:
 
     def _edit_page(self, chat: _OutgoingChat, item: OutgoingItem, step: EditPage) -> None:
         message_id = step.sent.message_id
+        # Until the answer is there, nobody knows what the message says.
+        self._save(chat, item, replace(step.sent, digest=""))
         try:
             self._api.edit_message(chat.id, message_id, step.page.html, step.page.buttons)
         except TelegramRefused as error:
