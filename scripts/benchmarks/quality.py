@@ -3,8 +3,9 @@
 Runs ``score.py`` of the retrieval benchmark (``--bench``) on repositories that its ``checkout.py``
 laid out, with the product's own index and search. ``--ablations`` prints what each constant of the
 ranking is worth, ``--cross-validate`` whether their values hold for languages they were not chosen
-on, ``--opinions`` what good and bad rerankers change. ``CODEKERNEL_BENCH_CACHE`` names a folder in
-which indexes are kept for the next run.
+on, ``--opinions`` what good and bad rerankers change, ``--phrases`` whether the place of a text of
+the repository comes first. ``CODEKERNEL_BENCH_CACHE`` names a folder in which indexes are kept for
+the next run.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 from statistics import fmean
 
 import quality_opinions
+import quality_phrases
 import quality_tuning
 from rival_venv import ROOT
 from verdicts import verdict_at_least
@@ -39,6 +41,7 @@ def main() -> int:
     parser.add_argument("--ablations", action="store_true")
     parser.add_argument("--cross-validate", action="store_true")
     parser.add_argument("--opinions", action="store_true")
+    parser.add_argument("--phrases", action="store_true")
     options = parser.parse_args()
     if options.ablations:
         quality_tuning.print_ablations(options)
@@ -46,6 +49,8 @@ def main() -> int:
         quality_tuning.print_cross_validation(options)
     if options.opinions:
         quality_opinions.compare_rerankers(options)
+    if options.phrases:
+        return 0 if quality_phrases.print_phrases(options) else 1
     if options.ablations or options.cross_validate or options.opinions:
         return 0
     met = [all(_measure(options, searcher)) for searcher in options.searchers]

@@ -22,8 +22,10 @@ MAX_PHRASE_WORDS = 40
 # A smaller part of the query may stand anywhere.
 MIN_PHRASE_SHARE = 0.5
 
-# The best lexical candidates are compared: a chunk with all words in a row is among them.
-MAX_COMPARED_CHUNKS = 30
+# The best lexical candidates are compared: a chunk with all words in a row is among them. Of 448
+# comments and messages drawn from the 32 repositories, messages with other values, the place comes
+# first for 61 % without this step, 95 % with 15, 30 or 50 (`bench.py quality --phrases`).
+MAX_COMPARED_CHUNKS = 15
 
 # In units of the best score: more than all other boosts together.
 PHRASE_BOOST = 3.0

@@ -68,8 +68,8 @@ from codekernel.storage.index_store import IndexStore
 # Candidates of each list, however many hits are wanted: the totals of files and the scale of the
 # cosines depend on the candidates, and so would the order. NDCG@10 of the repositories in English
 # and Chinese, of their histories and of CoSQA: 100 .889 .825 .773 .455, 150 .890 .830 .776 .449,
-# 200 .891 .830 .774 .449, 300 .891 .835 .773 .443, 500 .889 .836 .772 .437.
-CANDIDATES = 150
+# 200 .891 .830 .774 .449, 300 .891 .835 .773 .443, 500 .889 .836 .772 .437. More take longer.
+CANDIDATES = 100
 
 # If those are not enough, so many for each hit; what they add comes after the first ones.
 CANDIDATES_PER_HIT = 10
