@@ -1,7 +1,6 @@
 """The files of the pages, which need no token, and their headers."""
 
 import pytest
-
 from support.hub_world import DeviceClient
 
 
