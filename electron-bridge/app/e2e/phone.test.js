@@ -16,6 +16,7 @@ import {
   prepareAgents,
   startAgent,
   startHub,
+  waitForShell,
 } from './support/hub.js';
 import { takeScreenshots } from './support/screenshots.js';
 import { codekernel } from './support/terminal.js';
@@ -119,6 +120,7 @@ test('a turn is followed through kill -9 of the hub, and what was written meanwh
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   await toolRow(page, 'run_command', 'running').waitFor();
 
+  await waitForShell(page);
   await hub.kill();
   await page.getByText('The hub does not answer. Messages are kept').waitFor();
   await page.getByLabel('Message to the agent').fill('Then run it again');
@@ -236,6 +238,7 @@ test('nothing that agents said is kept by the browser', async (t) => {
   await page.getByText('Done.').waitFor();
   await page.reload();
   await page.getByText('Done.').waitFor();
+  await waitForShell(page);
   const kept = await page.evaluate(async () => {
     const cache = await caches.open('codekernel-agents');
     const paths = (await cache.keys()).map(({ url }) => new URL(url).pathname);
