@@ -77,7 +77,13 @@ test('an agent is started, followed, denied, allowed and given more to do from a
   const questions = await page.locator('.question-text').allTextContents();
   assert.deepEqual(questions, ['Make a friendlier greeting', 'Then run it again']);
 
+  await page.getByRole('button', { name: 'greet.py:1-3' }).click();
+  await page.getByRole('dialog').locator('.hit', { hasText: 'return f"Good morning' }).waitFor();
+  assert.deepEqual(await findViolations(page), []);
+  await page.getByRole('button', { name: 'Close' }).click();
+
   await page.getByRole('link', { name: 'Changes' }).click();
+  await page.getByRole('heading', { name: '2 files changed' }).waitFor();
   await page.getByRole('button', { name: 'greet.py' }).click();
   await page.getByText('+    return f"Good morning, {name}!"').waitFor();
   assert.deepEqual(await findViolations(page), []);
