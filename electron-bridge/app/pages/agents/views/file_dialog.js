@@ -34,12 +34,7 @@ export async function openFileDialog(sessionId, place, client) {
       return html`${problem ? html`<p class="notice failure" role="alert">${problem}</p>` : nothing}
         ${
           lines
-            ? html`<div
-                class="file-lines code viewer"
-                tabindex="0"
-                role="region"
-                aria-label=${place.path}
-              >
+            ? html`<div class="file-lines code" tabindex="0" role="region" aria-label=${place.path}>
                 ${lines}
               </div>`
             : nothing
