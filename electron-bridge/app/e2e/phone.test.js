@@ -224,9 +224,9 @@ test('a page that nobody looks at shows a notice, only after it was allowed to',
   await startAgent(page, 'Please run the tests');
   const titles = await page.evaluate(async () => {
     const worker = await navigator.serviceWorker.ready;
-    for (;;) {
+    for (let waited = 0; ; waited += 50) {
       const shown = await worker.getNotifications();
-      if (shown.length > 0) return shown.map(({ title }) => title);
+      if (shown.length > 0 || waited > 60_000) return shown.map(({ title }) => title);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   });
