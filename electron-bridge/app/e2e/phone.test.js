@@ -16,6 +16,7 @@ import {
   prepareAgents,
   startAgent,
   startHub,
+  waitForShell,
 } from './support/hub.js';
 import { takeScreenshots } from './support/screenshots.js';
 import { codekernel } from './support/terminal.js';
@@ -76,7 +77,13 @@ test('an agent is started, followed, denied, allowed and given more to do from a
   const questions = await page.locator('.question-text').allTextContents();
   assert.deepEqual(questions, ['Make a friendlier greeting', 'Then run it again']);
 
+  await page.getByRole('button', { name: 'greet.py:1-3' }).click();
+  await page.getByRole('dialog').locator('.hit', { hasText: 'return f"Good morning' }).waitFor();
+  assert.deepEqual(await findViolations(page), []);
+  await page.getByRole('button', { name: 'Close' }).click();
+
   await page.getByRole('link', { name: 'Changes' }).click();
+  await page.getByRole('heading', { name: '2 files changed' }).waitFor();
   await page.getByRole('button', { name: 'greet.py' }).click();
   await page.getByText('+    return f"Good morning, {name}!"').waitFor();
   assert.deepEqual(await findViolations(page), []);
@@ -119,6 +126,7 @@ test('a turn is followed through kill -9 of the hub, and what was written meanwh
   await page.getByRole('button', { name: 'Allow', exact: true }).click();
   await toolRow(page, 'run_command', 'running').waitFor();
 
+  await waitForShell(page);
   await hub.kill();
   await page.getByText('The hub does not answer. Messages are kept').waitFor();
   await page.getByLabel('Message to the agent').fill('Then run it again');
@@ -216,9 +224,9 @@ test('a page that nobody looks at shows a notice, only after it was allowed to',
   await startAgent(page, 'Please run the tests');
   const titles = await page.evaluate(async () => {
     const worker = await navigator.serviceWorker.ready;
-    for (;;) {
+    for (let waited = 0; ; waited += 50) {
       const shown = await worker.getNotifications();
-      if (shown.length > 0) return shown.map(({ title }) => title);
+      if (shown.length > 0 || waited > 60_000) return shown.map(({ title }) => title);
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   });
@@ -236,6 +244,7 @@ test('nothing that agents said is kept by the browser', async (t) => {
   await page.getByText('Done.').waitFor();
   await page.reload();
   await page.getByText('Done.').waitFor();
+  await waitForShell(page);
   const kept = await page.evaluate(async () => {
     const cache = await caches.open('codekernel-agents');
     const paths = (await cache.keys()).map(({ url }) => new URL(url).pathname);

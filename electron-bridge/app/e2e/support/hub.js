@@ -136,3 +136,16 @@ export function findSmallTargets(page) {
       .map(({ name, box }) => `${name}: ${box.width} x ${box.height}`),
   );
 }
+
+/**
+ * Wait until the browser has the files of the page.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+export function waitForShell(page) {
+  return page.evaluate(async () => {
+    while (!(await caches.match('/agents/main.js'))) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  });
+}

@@ -9,8 +9,10 @@ export async function keepShell() {
     await navigator.serviceWorker.register(WORKER);
     const { active } = await navigator.serviceWorker.ready;
     const loaded = performance.getEntriesByType('resource').map(({ name }) => name);
+    const links = document.querySelectorAll('link'); // icons and manifest are in no such list
+    const named = Array.from(links, ({ href }) => href);
     const page = location.origin + location.pathname;
-    active?.postMessage({ type: 'keep', addresses: [page, ...loaded] });
+    active?.postMessage({ type: 'keep', addresses: [page, ...named, ...loaded] });
   } catch (failure) {
     console.warn('The page cannot be kept for later:', failure);
   }

@@ -71,6 +71,14 @@ export function diffOfNewFile(text) {
   return [`@@ -0,0 +1,${lines.length} @@`, ...lines.map((line) => `+${line}`)].join('\n');
 }
 
+/**
+ * @param {string} content as the hub sends a file
+ */
+export function decodeBase64(content) {
+  const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0));
+  return new TextDecoder().decode(bytes);
+}
+
 /** @param {string} line */
 function readStatusLine(line) {
   if (line.startsWith('? ')) {

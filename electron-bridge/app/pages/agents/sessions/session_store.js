@@ -37,12 +37,13 @@ export class SessionStore {
 
   /** Read everything anew. */
   async load() {
+    const known = [...this.sessions.keys()]; // what is added while it is read, stays
     const [{ sessions }, { machines }] = await Promise.all([
       this.#client.get('/api/sessions'),
       this.#client.get('/api/machines'),
     ]);
     const ids = new Set(sessions.map((/** @type {any} */ each) => each.id));
-    for (const id of this.sessions.keys()) if (!ids.has(id)) this.sessions.delete(id);
+    for (const id of known) if (!ids.has(id)) this.sessions.delete(id);
     for (const data of sessions) this.#note(readSummary(data));
     this.machines = new Map(
       machines.map((/** @type {any} */ each) => [each.id, readMachine(each)]),

@@ -7,7 +7,13 @@ import { loadingState } from '../../common/states.js';
 import { diffView } from '../../repository/conversation/tool_view.js';
 import { sessionPath } from '../hub/hub_client.js';
 import { explainHubFailure } from '../hub/hub_failure.js';
-import { collectEdits, diffOfNewFile, hunksOf, readGitStatus } from '../sessions/changes.js';
+import {
+  collectEdits,
+  decodeBase64,
+  diffOfNewFile,
+  hunksOf,
+  readGitStatus,
+} from '../sessions/changes.js';
 
 /** @typedef {import('../sessions/changes.js').ChangedFile} ChangedFile */
 /** @typedef {{ file: ChangedFile, isOpen: boolean, diff: string | null, problem: string }} Shown */
@@ -47,13 +53,6 @@ export class ChangesView {
       this.#problem = explainHubFailure(failure);
     }
     this.#draw();
-  }
-
-  /** @param {string} filePath open the diff of one file */
-  async open(filePath) {
-    await this.load();
-    const found = this.#files?.find(({ file }) => file.path === filePath);
-    if (found && !found.isOpen) await this.#toggle(found);
   }
 
   redraw() {
@@ -159,10 +158,4 @@ export class ChangesView {
       </div>
     </li>`;
   }
-}
-
-/** @param {string} content */
-function decodeBase64(content) {
-  const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0));
-  return new TextDecoder().decode(bytes);
 }

@@ -14,6 +14,7 @@ import { OpenSession } from '../sessions/open_session.js';
 import { statusOf } from '../sessions/session_record.js';
 import { ChangesView } from './changes_view.js';
 import { composer, queueView } from './composer.js';
+import { openFileDialog } from './file_dialog.js';
 import { PermissionDesk } from './permission_desk.js';
 import { openSessionMenu } from './session_menu.js';
 import { TranscriptView } from './transcript_view.js';
@@ -65,7 +66,7 @@ export class SessionView {
     this.#scroll = new FollowedScroll(this.#scroller, () => this.#drawFoot());
     this.#transcript = new TranscriptView({
       grown: () => this.#scroll.grown(),
-      openFile: (path) => this.#openChange(path),
+      openPlace: (place) => openFileDialog(id, place, context.client),
     });
     this.#changes = new ChangesView(id, context.client, () => this.#transcript.turns);
     this.#desk = new PermissionDesk(id, context, () => this.#drawFoot());
@@ -291,12 +292,6 @@ export class SessionView {
     requestAnimationFrame(() => {
       this.#scroller.scrollTop = this.#scroller.scrollHeight - fromEnd;
     });
-  }
-
-  /** @param {string} filePath */
-  #openChange(filePath) {
-    location.hash = sessionAddress(this.id, 'changes');
-    this.#changes.open(filePath);
   }
 }
 

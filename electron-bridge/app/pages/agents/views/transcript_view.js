@@ -8,8 +8,8 @@ import { Transcript } from '../sessions/transcript.js';
 
 /** @typedef {import('../sessions/transcript.js').Turn} Turn */
 
-/** No place in a file can be opened here, so none is offered. */
-const CONTEXT = Object.freeze({ known: new Set(), citations: [], openPlace: () => {} });
+/** Only places with their lines are links: which files a model was shown is not known here. */
+const NO_FILES = Object.freeze({ known: new Set(), citations: [] });
 
 export class TranscriptView {
   element = document.createElement('div');
@@ -18,7 +18,12 @@ export class TranscriptView {
   #views = new Map();
   #options;
 
-  /** @param {{ grown: () => void, openFile: (filePath: string) => void }} options */
+  /**
+   * @param {{
+   *   grown: () => void,
+   *   openPlace: (place: import('./file_dialog.js').FilePlace) => void,
+   * }} options
+   */
   constructor(options) {
     this.#options = options;
     this.element.className = 'turns';
@@ -60,7 +65,13 @@ export class TranscriptView {
     element.className = 'turn';
     const question = document.createElement('div');
     question.className = 'turn-question';
-    const body = new AgentBody({ ...this.#options, context: () => CONTEXT, decide: null });
+    const { grown, openPlace } = this.#options;
+    const body = new AgentBody({
+      grown,
+      context: () => ({ ...NO_FILES, openPlace }),
+      openFile: (path) => openPlace({ path }),
+      decide: null,
+    });
     element.append(question, body.element);
     this.element.append(element);
     const view = { question, body };
