@@ -139,11 +139,13 @@ class HubKills:
             )
             sessions = [self._start_session(store, *each) for each in enumerate(SESSIONS)]
             hub = HubSupervisor(self._user_data, self._user_data.parent / "hub.log")
-            opened.callback(hub.close)
-            devices = self._pair(hub)
-            for device in devices:
-                opened.callback(device.close)
-                device.start()
+            try:
+                devices = self._pair(hub)
+                for device in devices:
+                    opened.callback(device.close)
+                    device.start()
+            finally:
+                opened.callback(hub.close)  # before the devices, whose streams end with it
             self._kill_often(hub, devices, sessions, show)
             self._settle(store, devices, sessions)
             self._check(store, devices, sessions)
@@ -170,9 +172,7 @@ class HubKills:
         with closing(HubDatabase(self._user_data)) as database:
             registry = DeviceRegistry(database)
             return [
-                ResumingDevice(
-                    name, registry.add(name)[1], hub.url, allows=allows, seed=self._seed
-                )
+                ResumingDevice(name, registry.add(name)[1], hub.url, allows=allows, seed=self._seed)
                 for name, allows in (("phone", True), ("tablet", False))
             ]
 
@@ -196,6 +196,7 @@ class HubKills:
                 if not self._kill(target, hub):
                     continue
                 self._result.kills[target] += 1
+                killed_at = time.monotonic()
                 accepted = self._count_accepted(devices)
                 if not wait_for(
                     lambda before=accepted: self._count_accepted(devices) > before,  # type: ignore[misc]
@@ -203,8 +204,8 @@ class HubKills:
                 ):
                     self._result.problems.append(f"after kill {done + 1} ({target}) nothing works")
                     return
-                if (done + 1) % 10 == 0:
-                    show(f"{done + 1} kills, {accepted} messages")
+                seconds = time.monotonic() - killed_at
+                show(f"kill {done + 1}: {target}, a message is accepted after {seconds:.1f} s")
         finally:
             self._is_stopping = True
             for sender in senders:
@@ -244,9 +245,7 @@ class HubKills:
                 with suppress(GivenUp):
                     self._send(device, sessions, number, asks=chance.random() < ASK_SHARE)
 
-    def _send(
-        self, device: ResumingDevice, sessions: list[str], number: int, *, asks: bool
-    ) -> int:
+    def _send(self, device: ResumingDevice, sessions: list[str], number: int, *, asks: bool) -> int:
         """Send a task; return its number."""
         with self._lock:
             self._next_task += 1
@@ -261,9 +260,7 @@ class HubKills:
         """Wait for the end of all turns, then ask each session something more."""
 
         def is_settled() -> bool:
-            return not any(
-                each.is_thinking or each.queued_count for each in store.list_sessions()
-            )
+            return not any(each.is_thinking or each.queued_count for each in store.list_sessions())
 
         for is_probe in (False, True):
             if is_probe:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,10 +50,8 @@ class ResumingDevice:
         self.record = DeviceRecord()
         self.messages: dict[str, dict[str, Json]] = {}
         self.is_stopping = False
-        self._http = httpx.Client(
-            base_url=url, timeout=REQUEST_TIMEOUT_SECONDS, trust_env=False
-        )
-        self._last_event_id = ""
+        self._http = httpx.Client(base_url=url, timeout=REQUEST_TIMEOUT_SECONDS, trust_env=False)
+        self._token = self._last_event_id = ""
         self._must_read = True
         self._answering: set[tuple[str, str]] = set()
         self._numbers = itertools.count(1)
@@ -68,9 +67,8 @@ class ResumingDevice:
         """Stop following."""
         self.is_stopping = True
         self._answers.shutdown(cancel_futures=True)
+        self._follower.join(REQUEST_TIMEOUT_SECONDS)
         self._http.close()
-        if self._follower.ident is not None:
-            self._follower.join(REQUEST_TIMEOUT_SECONDS)
 
     def send(self, session_id: str, text: str) -> str:
         """Send a message until it is accepted; return its localId."""
@@ -104,23 +102,20 @@ class ResumingDevice:
             return sorted(known, key=lambda each: int(each["seq"]))
 
     def _sign(self) -> dict[str, str]:
-        token = getattr(self, "_token", "")
-        if not token:
+        if not self._token:
             answer = self._http.post("/api/auth", json={"accessToken": self._key})
             if answer.status_code != httpx.codes.OK:
                 self._note_refusal(answer)
                 raise httpx.HTTPError("not signed in")
-            token = self._token = str(answer.json()["token"])
-        return {"Authorization": f"Bearer {token}"}
+            self._token = str(answer.json()["token"])
+        return {"Authorization": f"Bearer {self._token}"}
 
     def _note_refusal(self, answer: httpx.Response) -> None:
         if answer.status_code == httpx.codes.UNAUTHORIZED:
             self._token = ""
         name = f"{answer.request.method} {answer.status_code}"
-        try:
+        with suppress(ValueError, KeyError):
             name += f" {answer.json()['code']}"
-        except (ValueError, KeyError, httpx.HTTPError):
-            pass
         if answer.status_code not in _PASSING:
             name += f" {answer.text[:200]}"
         self.record.refusals[name] = self.record.refusals.get(name, 0) + 1
@@ -135,8 +130,7 @@ class ResumingDevice:
                     self._apply(event)
                     self._last_event_id = event_id or self._last_event_id
             except (httpx.HTTPError, OSError, RuntimeError, GivenUp):
-                pass
-            self._pause()
+                self._pause()
 
     def _iterate_events(self) -> Iterator[tuple[str, Json]]:
         headers = self._sign()

@@ -1,7 +1,8 @@
 """An ACP agent on the official SDK that does what its prompt says, for tests of a client.
 
 A prompt is a list of words: ``say:hello think:hmm pause:0.1 tool ask plan die garbage half hang
-flood long write:a.txt=text delete:a.txt mcp``. Run as ``python scripted_agent.py [no-load] [needs-login]``.
+flood long write:a.txt=text delete:a.txt mcp``. Run as
+``python scripted_agent.py [no-load] [needs-login]``.
 """
 
 import asyncio
