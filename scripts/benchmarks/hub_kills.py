@@ -35,7 +35,7 @@ def main() -> int:
     rows = {
         "kill -9": f"{', '.join(f'{name} {count}' for name, count in result.kills.items())}"
         f" in {time.monotonic() - began:.0f} s, {result.hub_starts} starts of the hub",
-        "messages accepted": result.messages,
+        "messages accepted": f"{result.messages}, {result.taken_back} more taken back",
         "answered": result.answered,
         "said to be interrupted": result.interrupted,
         "permissions": ", ".join(f"{count} {name}" for name, count in result.permissions.items()),

@@ -44,6 +44,8 @@ TARGETS = ("hub", "kernel", "agent")
 
 # A third of the turns ask for a permission.
 ASK_SHARE = 0.35
+# Of looks at a session in which an own message waits.
+TAKE_BACK_SHARE = 0.1
 MAX_THINK_SECONDS = 0.4
 # Messages of one session that a device leaves waiting; more only make the end longer.
 MAX_WAITING = 3
@@ -60,6 +62,7 @@ class KillsResult:
     messages: int = 0
     answered: int = 0
     interrupted: int = 0
+    taken_back: int = 0
     permissions: Counter[str] = field(default_factory=Counter)
     gaps: int = 0
     resumes: int = 0
@@ -241,9 +244,14 @@ class HubKills:
             waiting = [
                 each for each in device.list_messages(sessions[number]) if each["invokedAt"] is None
             ]
-            if len(waiting) < MAX_WAITING:
-                with suppress(GivenUp):
+            with suppress(GivenUp):
+                if len(waiting) < MAX_WAITING:
                     self._send(device, sessions, number, asks=chance.random() < ASK_SHARE)
+                own = [
+                    each["localId"] for each in waiting if each["localId"] in device.record.accepted
+                ]
+                if own and chance.random() < TAKE_BACK_SHARE:
+                    device.take_back(sessions[number], own[-1])
 
     def _send(self, device: ResumingDevice, sessions: list[str], number: int, *, asks: bool) -> int:
         """Send a task; return its number."""
@@ -290,7 +298,8 @@ class HubKills:
                 for local_id, owner in record.accepted.items()
                 if owner == session_id
             }
-            found = check_session(read_all(store, session_id), accepted)
+            gone = {local_id for record in records for local_id in record.taken_back}
+            found = check_session(read_all(store, session_id), accepted, gone)
             result.messages += len(accepted)
             result.answered += found.answered
             result.interrupted += found.interrupted
@@ -300,6 +309,7 @@ class HubKills:
             result.problems += check_permissions(session_id, log, devices)
             result.problems += check_devices(store, session_id, devices, SETTLE_TIMEOUT_SECONDS)
         for record in records:
+            result.taken_back += len(record.taken_back)
             result.gaps += record.gaps
             result.resumes += record.resumes
             result.refusals.update(record.refusals)

@@ -50,9 +50,9 @@ def list_done(messages: Sequence[SessionMessage]) -> list[tuple[int, int]]:
 
 
 def check_session(
-    messages: Sequence[SessionMessage], accepted: Mapping[str, int]
+    messages: Sequence[SessionMessage], accepted: Mapping[str, int], taken_back: set[str]
 ) -> SessionFindings:
-    """Compare a session with the tasks, by localId, that it has accepted."""
+    """Compare a session with the tasks, by localId, that it has accepted and given back."""
     findings = SessionFindings()
     problems = findings.problems
     numbers = [each.seq for each in messages]
@@ -61,6 +61,7 @@ def check_session(
     kept = Counter(each.local_id for each in messages if each.local_id)
     problems += [f"{local_id} is lost" for local_id in accepted.keys() - kept.keys()]
     problems += [f"{local_id} is there twice" for local_id, count in kept.items() if count > 1]
+    problems += [f"{local_id} was taken back" for local_id in taken_back & kept.keys()]
     done = list_done(messages)
     seen = Counter(number for number, _ in done)
     problems += [f"task {number} was done twice" for number, count in seen.items() if count > 1]

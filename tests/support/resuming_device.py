@@ -21,6 +21,8 @@ RETRY_SECONDS = 0.1
 SILENCE_TIMEOUT_SECONDS = 90.0
 PAGE_SIZE = 200
 MAX_ANSWER_PAUSE_SECONDS = 0.05
+# Of events after which the network is lost.
+CUT_SHARE = 0.02
 
 # A hub that begins has no machine yet, and its new tokens are not ours.
 _PASSING = (401, 404, 409, 500, 502, 503, 504)
@@ -35,6 +37,7 @@ class DeviceRecord:
     """What a device did and was told."""
 
     accepted: dict[str, str] = field(default_factory=dict)
+    taken_back: set[str] = field(default_factory=set)
     decided: dict[tuple[str, str], bool] = field(default_factory=dict)
     refusals: dict[str, int] = field(default_factory=dict)
     gaps: int = 0
@@ -79,6 +82,13 @@ class ResumingDevice:
             raise AssertionError(f"{local_id}: {answer.text}")
         self.record.accepted[local_id] = session_id
         return local_id
+
+    def take_back(self, session_id: str, local_id: str) -> None:
+        """Take back a message, if it still waits."""
+        path = f"/api/sessions/{session_id}/messages/{local_id}"
+        if self.request("DELETE", path).json()["status"] == "cancelled":
+            self.record.taken_back.add(local_id)
+            del self.record.accepted[local_id]
 
     def request(self, method: str, path: str, body: Json | None = None) -> httpx.Response:
         """Ask until the hub and its kernel answer. Raises GivenUp."""
@@ -129,6 +139,8 @@ class ResumingDevice:
                 for event_id, event in self._iterate_events():
                     self._apply(event)
                     self._last_event_id = event_id or self._last_event_id
+                    if self._chance.random() < CUT_SHARE or self.is_stopping:
+                        break
             except (httpx.HTTPError, OSError, RuntimeError, GivenUp):
                 self._pause()
 
