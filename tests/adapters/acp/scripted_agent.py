@@ -1,7 +1,8 @@
 """An ACP agent on the official SDK that does what its prompt says, for tests of a client.
 
-A prompt is a list of words: ``say:hello think:hmm tool ask plan die garbage half hang flood long
-write:a.txt=text delete:a.txt mcp``. Run as ``python scripted_agent.py [no-load] [needs-login]``.
+A prompt is a list of words: ``say:hello think:hmm pause:0.1 tool ask plan die garbage half hang
+flood long write:a.txt=text delete:a.txt mcp``. Run as
+``python scripted_agent.py [no-load] [needs-login]``.
 """
 
 import asyncio
@@ -84,6 +85,9 @@ class ScriptedAgent:
 
     async def do_say(self, session: str, text: str, _: str) -> None:
         await self.client.session_update(session, update_agent_message_text(text))
+
+    async def do_pause(self, _: str, seconds: str, __: str) -> None:
+        await asyncio.sleep(float(seconds))
 
     async def do_think(self, session: str, text: str, _: str) -> None:
         await self.client.session_update(session, update_agent_thought_text(text))

@@ -240,6 +240,25 @@ def test_an_agent_that_has_died_is_started_again_by_the_next_prompt(
     assert read_text(run(backend, name, "say:again")[1]) == "again"
 
 
+def test_no_permission_has_the_name_of_an_earlier_one_of_an_agent_that_has_died(
+    open_backend: OpenBackend, repo: Path
+) -> None:
+    backend = open_backend()
+    asked: list[str] = []
+
+    def answer(permission: BackendPermission) -> None:
+        asked.append(permission.id)
+        backend.respond_to_permission(permission.id, allowed=True, option_id="")
+
+    backend.on_permission_request(answer)
+    name = backend.new_session(repo)
+    run(backend, name, "ask")
+    os.kill(find_pid(name), signal.SIGKILL)
+    wait_until(lambda: not is_running(find_pid(name)))
+    run(backend, name, "ask")
+    assert len(set(asked)) == 2
+
+
 def test_an_agent_that_has_died_and_cannot_load_is_an_error(
     open_backend: OpenBackend, repo: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """Machines that are attached, lost and found again, with real engines."""
 
 import queue
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,12 @@ import pytest
 from codekernel.adapters.hub.events.log import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
-from codekernel.domain.agent_sessions import EventPosition, SyncEvent, SyncEventKind
+from codekernel.domain.agent_sessions import (
+    EventPosition,
+    EventSubscription,
+    SyncEvent,
+    SyncEventKind,
+)
 from codekernel.errors import KernelUnavailable, MachineOffline, SessionNotFound, WrongParam
 from support.scripted_agent import PHONE, WAIT_SECONDS, EngineWorld, open_world
 
@@ -128,6 +133,36 @@ def test_a_machine_whose_events_are_lost_tells_what_changed(two: TwoMachines) ->
         (SyncEventKind.MESSAGES_INVALIDATED, changed.id),
     }
     assert kept.id in {each.id for each in two.machines.list_sessions()}
+
+
+def test_what_changed_while_events_were_lost_is_told_though_it_was_asked_for_before(
+    two: TwoMachines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new kernel answers a device before it is followed."""
+    engine = two.other.engine
+    delivering: list[Callable[[SyncEvent], None]] = []
+
+    def subscribe(
+        deliver: Callable[[SyncEvent], None], after: EventPosition | None = None
+    ) -> EventSubscription:
+        delivering.append(deliver)
+        return engine._state.log.subscribe(deliver, after)
+
+    two.table.detach(two.other_id, engine)
+    monkeypatch.setattr(engine, "subscribe", subscribe)
+    two.table.attach(engine, "owner")
+    session = two.other.start(name="before")
+    two.wait_for(SyncEventKind.SESSION_ADDED)
+    two.table.find_machine(two.other_id).close()  # its events end
+    engine.update_session(session.id, name="after")
+    assert two.machines.get_session(session.id).name == "after"
+    delivering[0](SyncEvent(0, SyncEventKind.MESSAGES_INVALIDATED, ""))
+    told = two.wait_for(SyncEventKind.SESSION_UPDATED)
+    assert told.session is not None
+    assert told.session.name == "after"
+    assert two.wait_for(SyncEventKind.MESSAGES_INVALIDATED).session_id == session.id
+    delivering[0](SyncEvent(0, SyncEventKind.MESSAGES_INVALIDATED, ""))
+    assert two.told.empty()
 
 
 def test_a_chat_goes_on_where_it_was(two: TwoMachines) -> None:

@@ -5,7 +5,7 @@ from there, in its order.
 """
 
 import asyncio
-import itertools
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -67,7 +67,6 @@ class AcpSession:
         self.prompt_lock = threading.Lock()
         self._loop_thread = loop_thread
         self._turn: AcpTurn | None = None
-        self._permission_ids = itertools.count(1)
         self._open: dict[str, _OpenPermission] = {}
         self.connection = AgentConnection(AgentProcess(command, folder), loop_thread, self)
         with self._close_on_error():
@@ -132,7 +131,8 @@ class AcpSession:
         is_refused = len(self._open) >= MAX_OPEN_PERMISSIONS
         if turn is None or turn.is_cancelled or session != self.id or is_refused:
             return None
-        name = f"{self.id}:{next(self._permission_ids)}"
+        # Never the name of an earlier one: a session that is loaded again keeps its log.
+        name = f"{self.id[:40]}-{secrets.token_hex(4)}"
         waiting = _OpenPermission(options, asyncio.get_running_loop().create_future())
         self._open[name] = waiting
         turn.put(AskedPermission(name, call, options))

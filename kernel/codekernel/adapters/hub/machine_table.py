@@ -42,12 +42,17 @@ _FOREVER = float("inf")
 
 @dataclass(slots=True)
 class AttachedMachine:
-    """A machine, and what it told last; ``owner`` is the device that it was paired as."""
+    """A machine, and what it told last; ``owner`` is the device that it was paired as.
+
+    ``known`` has the newest states, also those that a request brought; ``told`` those that devices
+    have heard of, by which is found what they missed.
+    """
 
     record: MachineRecord
     owner: str
     sessions: AgentSessions | None = None
     known: dict[str, AgentSessionRecord] = field(default_factory=dict)
+    told: dict[str, AgentSessionRecord] = field(default_factory=dict)
     position: EventPosition | None = None
     last_seen: float = _FOREVER
     close: Callable[[], None] = lambda: None
@@ -198,7 +203,7 @@ class MachineTable:
 
     def _follow(self, machine: AttachedMachine, sessions: AgentSessions) -> None:
         """Subscribe to a machine's events, from where they were left."""
-        known = dict(machine.known)
+        told = dict(machine.told)
 
         def deliver(event: SyncEvent) -> None:
             if machine.sessions is not sessions:
@@ -207,7 +212,7 @@ class MachineTable:
                 if event.session_id:
                     self._note_event(machine, event)
                 else:  # its kernel was replaced, and events are missing
-                    self._tell_changes(machine, sessions, dict(machine.known))
+                    self._tell_changes(machine, sessions, dict(machine.told))
             except KernelError as error:
                 logger.warning("an event of %s was not told: %s", machine.record.host, error)
 
@@ -217,20 +222,22 @@ class MachineTable:
             if machine.position is None or not subscription.is_resumed:
                 machine.position = subscription.position
         if not subscription.is_resumed:
-            self._tell_changes(machine, sessions, known)
+            self._tell_changes(machine, sessions, told)
 
     def _tell_changes(
         self,
         machine: AttachedMachine,
         sessions: AgentSessions,
-        known: dict[str, AgentSessionRecord],
+        told: dict[str, AgentSessionRecord],
     ) -> None:
-        """Tell what changed while a machine was away, where its events are lost."""
+        """Tell what changed since ``told``, while a machine was away and its events were lost."""
         present = {each.id: self.claim(machine, each) for each in sessions.list_sessions()}
-        for session_id in known.keys() - present.keys():
+        with self._lock:
+            machine.told = dict(present)
+        for session_id in told.keys() - present.keys():
             self._note_event(machine, SyncEvent(0, SyncEventKind.SESSION_REMOVED, session_id))
         for record in present.values():
-            before = known.get(record.id)
+            before = told.get(record.id)
             if before is None:
                 kinds = [SyncEventKind.SESSION_ADDED]
             elif (before.version, before.last_seq, before.epoch) != (
@@ -251,8 +258,11 @@ class MachineTable:
                 machine.position = replace(machine.position, id=event.id)
             if event.kind is SyncEventKind.SESSION_REMOVED:
                 machine.known.pop(event.session_id, None)
+                machine.told.pop(event.session_id, None)
             elif event.session_id not in machine.known:
                 return
+            elif event.session is not None:
+                machine.told[event.session_id] = event.session
             machine.last_seen = max(machine.last_seen, self._clock())
         self._append(machine, event)
 
