@@ -1,8 +1,7 @@
 """What windows and terminals use of the agents of the kernel: turns in conversations."""
 
-import getpass
+import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -20,10 +19,11 @@ CLIENT_DEVICES = {"agent": "cli", "backend": "kode"}
 
 @cache
 def find_user_name() -> str:
-    """Return the name of the account, for the log of a session; empty if it is unknown."""
-    with suppress(OSError, KeyError, ImportError):
-        return getpass.getuser()
-    return ""
+    """Return the name of the account, for the log of a session; empty if it is unknown.
+
+    The environment alone says it: a lookup may ask a name server.
+    """
+    return next(filter(None, map(os.environ.get, ("LOGNAME", "USER", "USERNAME"))), "")
 
 
 class FollowedTurn(Protocol):
