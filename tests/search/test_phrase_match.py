@@ -21,7 +21,7 @@ def boosted(number: int, path: str, score: float) -> BoostedChunk:
 
 
 def test_words_are_compared_without_punctuation_and_capitals() -> None:
-    assert normalize_words('raise("Can\'t  Open\n%s")') == " raise can t open s "
+    assert normalize_words('raise("Can\'t  Open\n%s")') == b" raise can t open s "
 
 
 def test_a_text_that_holds_the_words_in_a_row_is_found() -> None:
