@@ -23,8 +23,8 @@ MAX_PHRASE_WORDS = 40
 MIN_PHRASE_SHARE = 0.5
 
 # The best lexical candidates are compared: a chunk with all words in a row is among them. Of 448
-# texts of the 32 repositories (`bench.py quality --phrases`) the place comes first for 95.5 % with 8
-# and for 96.2 % with 15, and each costs some 20 microseconds.
+# texts of the 32 repositories (`bench.py quality --phrases`) the place comes first for 95.5 % with
+# 8 and for 96.2 % with 15; each costs some 20 microseconds.
 MAX_COMPARED_CHUNKS = 8
 
 # In units of the best score: more than all other boosts together.
