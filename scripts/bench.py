@@ -7,7 +7,8 @@ callchain: how fast and how right calls are followed; agent: what an agent adds 
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
 compare: this checkout against another one; code_size: how much code there is and a request meets;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
-telegram_soak, lark_soak: a bot while everything goes wrong.
+hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
+everything goes wrong.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -22,7 +23,7 @@ import environment
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
-    "clients", "hub", "telegram_soak", "lark_soak",
+    "clients", "hub", "hub_kills", "telegram_soak", "lark_soak",
 )  # fmt: skip
 
 

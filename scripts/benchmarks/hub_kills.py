@@ -1,8 +1,8 @@
 """Agents on devices while processes are killed: ``bench.py hub_kills [--kills 100] [--seed 1]``.
 
 A kernel, a hub under a supervisor, our own agent with a scripted model and a foreign one over ACP;
-two devices follow with resume, send and answer permissions, both at once. At random moments the
-hub, the kernel or an agent gets kill -9. At the end what the devices were told is compared with
+two devices follow with resume, send, take back and answer permissions, both at once, and a chat of
+Lark follows one session. At random moments the hub, the kernel or an agent gets kill -9. At the end what the devices were told is compared with
 what is kept: nothing lost, nothing twice, no session at work for ever, and each goes on.
 """
 
@@ -35,7 +35,8 @@ def main() -> int:
     rows = {
         "kill -9": f"{', '.join(f'{name} {count}' for name, count in result.kills.items())}"
         f" in {time.monotonic() - began:.0f} s, {result.hub_starts} starts of the hub",
-        "messages accepted": f"{result.messages}, {result.taken_back} more taken back",
+        "messages accepted": f"{result.messages}, of them {result.said_in_lark} from Lark;"
+        f" {result.taken_back} more taken back",
         "answered": result.answered,
         "said to be interrupted": result.interrupted,
         "permissions": ", ".join(f"{count} {name}" for name, count in result.permissions.items()),

@@ -33,7 +33,9 @@ from support.hub_kills_checks import (
     list_done,
     read_all,
 )
+from support.hub_kills_lark import LarkUser
 from support.hub_kills_tasks import answer_task, make_task
+from support.lark_platform import LarkPlatform
 from support.resuming_device import GivenUp, ResumingDevice, wait_for
 from support.shared_kernel import SharedKernel
 
@@ -47,9 +49,13 @@ ASK_SHARE = 0.35
 # Of looks at a session in which an own message waits.
 TAKE_BACK_SHARE = 0.1
 MAX_THINK_SECONDS = 0.4
+# Between two messages of the user of Lark.
+SAY_INTERVAL_SECONDS = 3.0
 # Messages of one session that a device leaves waiting; more only make the end longer.
 MAX_WAITING = 3
 MAX_PAUSE_SECONDS = 1.0
+# Of kills that are followed by another one before anything has to work again.
+DOUBLE_SHARE = 0.3
 # On a machine with many others: of a start, and for all that waits to be done.
 START_TIMEOUT_SECONDS, SETTLE_TIMEOUT_SECONDS = 120.0, 300.0
 
@@ -63,6 +69,7 @@ class KillsResult:
     answered: int = 0
     interrupted: int = 0
     taken_back: int = 0
+    said_in_lark: int = 0
     permissions: Counter[str] = field(default_factory=Counter)
     gaps: int = 0
     resumes: int = 0
@@ -135,12 +142,14 @@ class HubKills:
         """Kill so often, then compare what devices know with what is kept."""
         with ExitStack() as opened:
             model = opened.enter_context(ChatServer([answer_task]))
-            self._prepare(model.url)
+            lark = LarkUser(opened.enter_context(LarkPlatform()))
+            self._prepare(model.url, lark)
             opened.enter_context(SharedKernel(self._user_data))
             store = opened.enter_context(
                 closing(RemoteAgentSessions(KernelRequests(self._user_data, "campaign")))
             )
             sessions = [self._start_session(store, *each) for each in enumerate(SESSIONS)]
+            lark.bind(self._user_data, sessions[0], self._repo)
             hub = HubSupervisor(self._user_data, self._user_data.parent / "hub.log")
             try:
                 devices = self._pair(hub)
@@ -149,20 +158,22 @@ class HubKills:
                     device.start()
             finally:
                 opened.callback(hub.close)  # before the devices, whose streams end with it
-            self._kill_often(hub, devices, sessions, show)
+            self._kill_often(hub, devices, sessions, lark, show)
+            wait_for(lambda: lark.has_arrived(read_all(store, sessions[0])), SETTLE_TIMEOUT_SECONDS)
             self._settle(store, devices, sessions)
-            self._check(store, devices, sessions)
+            self._check(store, devices, sessions, lark)
             self._result.hub_starts = hub.starts
         return self._result
 
-    def _prepare(self, model_url: str) -> None:
+    def _prepare(self, model_url: str, lark: LarkUser) -> None:
         self._repo.mkdir()
         write_sources(self._repo)
         chat_settings(self._user_data, model_url)
         path = self._user_data / "settings.json"
         settings = json.loads(path.read_text(encoding="utf-8"))
         agent = {"name": FOREIGN, "command": sys.executable, "args": [str(AGENT)]}
-        path.write_text(json.dumps({**settings, "agents": [agent]}), encoding="utf-8")
+        settings |= {"agents": [agent], **lark.make_settings()}
+        path.write_text(json.dumps(settings), encoding="utf-8")
 
     def _start_session(self, store: RemoteAgentSessions, number: int, agent: str) -> str:
         actor = Actor("cli", "campaign")
@@ -184,12 +195,14 @@ class HubKills:
         hub: HubSupervisor,
         devices: list[ResumingDevice],
         sessions: list[str],
+        lark: LarkUser,
         show: Callable[[str], object],
     ) -> None:
         senders = [
             threading.Thread(target=self._send_often, args=(each, sessions), daemon=True)
             for each in devices
         ]
+        senders.append(threading.Thread(target=self._say_often, args=(lark,), daemon=True))
         for sender in senders:
             sender.start()
         try:
@@ -199,6 +212,8 @@ class HubKills:
                 if not self._kill(target, hub):
                     continue
                 self._result.kills[target] += 1
+                if self._chance.random() < DOUBLE_SHARE:
+                    continue
                 killed_at = time.monotonic()
                 accepted = self._count_accepted(devices)
                 if not wait_for(
@@ -253,11 +268,20 @@ class HubKills:
                 if own and chance.random() < TAKE_BACK_SHARE:
                     device.take_back(sessions[number], own[-1])
 
-    def _send(self, device: ResumingDevice, sessions: list[str], number: int, *, asks: bool) -> int:
-        """Send a task; return its number."""
+    def _say_often(self, lark: LarkUser) -> None:
+        while not self._is_stopping:
+            time.sleep(SAY_INTERVAL_SECONDS)
+            task = self._number_task()
+            lark.say(task, make_task(SESSIONS[0], task, asks=False))
+
+    def _number_task(self) -> int:
         with self._lock:
             self._next_task += 1
-            task = self._next_task
+            return self._next_task
+
+    def _send(self, device: ResumingDevice, sessions: list[str], number: int, *, asks: bool) -> int:
+        """Send a task; return its number."""
+        task = self._number_task()
         local_id = device.send(sessions[number], make_task(SESSIONS[number], task, asks=asks))
         self._tasks[local_id] = task
         return task
@@ -287,10 +311,16 @@ class HubKills:
                 self._result.problems.append(f"sessions are at work for ever: {left}")
 
     def _check(
-        self, store: RemoteAgentSessions, devices: list[ResumingDevice], sessions: list[str]
+        self,
+        store: RemoteAgentSessions,
+        devices: list[ResumingDevice],
+        sessions: list[str],
+        lark: LarkUser,
     ) -> None:
         result = self._result
+        result.said_in_lark = lark.count
         records = [each.record for each in devices]
+        gone = {local_id for record in records for local_id in record.taken_back}
         for session_id in sessions:
             accepted = {
                 local_id: self._tasks[local_id]
@@ -298,8 +328,11 @@ class HubKills:
                 for local_id, owner in record.accepted.items()
                 if owner == session_id
             }
-            gone = {local_id for record in records for local_id in record.taken_back}
-            found = check_session(read_all(store, session_id), accepted, gone)
+            messages = read_all(store, session_id)
+            if session_id == sessions[0]:
+                result.problems += lark.add_accepted(messages, accepted)
+                result.problems += lark.check_cards(messages, SETTLE_TIMEOUT_SECONDS)
+            found = check_session(messages, accepted, gone)
             result.messages += len(accepted)
             result.answered += found.answered
             result.interrupted += found.interrupted
@@ -307,7 +340,7 @@ class HubKills:
             log = store.list_permissions(session_id)
             result.permissions.update(str(each.status) for each in log)
             result.problems += check_permissions(session_id, log, devices)
-            result.problems += check_devices(store, session_id, devices, SETTLE_TIMEOUT_SECONDS)
+            result.problems += check_devices(messages, session_id, devices, SETTLE_TIMEOUT_SECONDS)
         for record in records:
             result.taken_back += len(record.taken_back)
             result.gaps += record.gaps

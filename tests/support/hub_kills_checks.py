@@ -118,13 +118,13 @@ def check_permissions(
 
 
 def check_devices(
-    store: RemoteAgentSessions,
+    messages: Sequence[SessionMessage],
     session_id: str,
     devices: Sequence[ResumingDevice],
     timeout_seconds: float,
 ) -> list[str]:
     """Wait until each device has what is kept."""
-    kept = [(each.seq, each.id, each.local_id, True) for each in read_all(store, session_id)]
+    kept = [(each.seq, each.id, each.local_id, True) for each in messages]
     problems: list[str] = []
     for device in devices:
         if not wait_for(lambda: _list_known(device, session_id) == kept, timeout_seconds):  # noqa: B023 - at once

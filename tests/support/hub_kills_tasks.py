@@ -23,6 +23,12 @@ def make_task(agent: str, number: int, *, asks: bool) -> str:
     return " ".join([*words[:2], "ask", *words[2:]] if asks else words)
 
 
+def find_task(text: str) -> int:
+    """Return the number of a task of our own agent; 0 if it is none."""
+    found = _TASK.search(text)
+    return int(found[1]) if found else 0
+
+
 def answer_task(received: ReceivedRequest) -> Iterable[Step]:
     """Play the model of our own agent: run a command if the task says so, then answer slowly."""
     number, runs = _TASK.findall(received.body.decode())[-1]
