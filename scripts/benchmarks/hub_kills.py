@@ -2,8 +2,9 @@
 
 A kernel, a hub under a supervisor, our own agent with a scripted model and a foreign one over ACP;
 two devices follow with resume, send, take back and answer permissions, both at once, and a chat of
-Lark follows one session. At random moments the hub, the kernel or an agent gets kill -9. At the end what the devices were told is compared with
-what is kept: nothing lost, nothing twice, no session at work for ever, and each goes on.
+Lark follows one session. At random moments the hub, the kernel or an agent gets kill -9. At the end
+what the devices were told is compared with what is kept: nothing lost, nothing twice, no session at
+work for ever, and each goes on.
 """
 
 import argparse
