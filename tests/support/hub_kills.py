@@ -95,11 +95,10 @@ class HubSupervisor:
 
     def kill(self) -> bool:
         """kill -9."""
-        process = self._process
-        if process is None or process.poll() is not None:
-            return False
-        process.kill()
-        return True
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+        return process is not None
 
     def is_healthy(self) -> bool:
         """Return whether the hub answers."""
@@ -110,19 +109,20 @@ class HubSupervisor:
     def close(self) -> None:
         """End the hub for good."""
         self._is_stopping = True
-        self.kill()
-        self._thread.join()
+        while self._thread.is_alive():  # it may have started another one meanwhile
+            self.kill()
+            self._thread.join(1)
 
     def _run(self) -> None:
         command = [sys.executable, "-m", "codekernel", "hub", "--port", str(self._port)]
         while not self._is_stopping:
             with self._log.open("ab") as log:
-                self._process = subprocess.Popen(
+                process = self._process = subprocess.Popen(
                     [*command, "--user-data", str(self._user_data)],
                     stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 )  # fmt: skip
             self.starts += 1
-            self._process.wait()
+            process.wait()
 
 
 class HubKills:
