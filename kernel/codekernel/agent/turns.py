@@ -115,10 +115,11 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
 
     def _run(self, backend: ChatBackend) -> Iterator[TurnEvent | TransientEvent]:
         with ExitStack() as resources:
+            loop = self._build_loop(backend, resources)
             if self._asked.detailed:
+                loop.try_save(loop.save)  # who is told of the session may go on with it at once
                 yield AgentSessionOpened(self._workspace.session.id, self._unknown_tools)
             yield from self._load_past_turns()
-            loop = self._build_loop(backend, resources)
             events = loop.run(self._journal.builder.request.query, self._cancel)
             for event in resources.enter_context(closing(self._thread.follow(events))):
                 yield from self._handle_event(event)
