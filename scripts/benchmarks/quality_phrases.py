@@ -30,7 +30,7 @@ _NO_CODE = re.compile(r"test|spec|example|bench", re.IGNORECASE)
 _MESSAGE = re.compile(r'"([^"\\\n]{25,120})"')
 _COMMENT = re.compile(r"(?://|#|--|;;)\s+([A-Za-z][^\n]{25,120})")
 _PLACEHOLDER = re.compile(r"%[sdrv]|\$?\{[^}]*\}")
-_VALUES = ("foo", "42", "/tmp/x", "bar.py")  # noqa: S108 - words of a query
+_VALUES = ("foo", "42", "some/where", "bar.py")
 
 
 class Phrase(NamedTuple):

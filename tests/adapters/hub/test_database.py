@@ -40,7 +40,10 @@ def test_an_older_hub_leaves_the_tables_of_a_newer_one(tmp_path: Path) -> None:
     database.migrate("part", both)
     database.migrate("part", both[:1])
     database.migrate("part", both)
+    with database.read() as connection:
+        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     database.close()
+    assert {"a", "b"} <= {name for (name,) in found}
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
