@@ -22,6 +22,7 @@ import {
   readSummary,
   statusOf,
 } from '../pages/agents/sessions/session_record.js';
+import { SessionStore } from '../pages/agents/sessions/session_store.js';
 import { Transcript } from '../pages/agents/sessions/transcript.js';
 
 const METADATA = { path: '/code/demo', host: 'desk', name: 'Demo', machineId: 'm', flavor: 'own' };
@@ -80,6 +81,54 @@ test('a summary replaces a whole record only if it is newer', () => {
   assert.equal(statusOf(away), 'away');
   assert.equal(away.requests?.length, 1);
   assert.equal(mergeSession(whole, summary(6)).requests, null);
+});
+
+/** A hub that has read its answers and gives each when told to. */
+class SlowHub {
+  version = 1;
+  /** @type {Map<string, (() => void)[]>} */
+  #answers = new Map();
+
+  /** @param {string} path */
+  get(path) {
+    const answer = this.#read(path);
+    return new Promise((resolve) => {
+      this.#answers.set(path, [...(this.#answers.get(path) ?? []), () => resolve(answer)]);
+    });
+  }
+
+  /** @param {string} path whose answer is given, if it was asked for */
+  async give(path) {
+    this.#answers.get(path)?.shift()?.();
+    await new Promise(setImmediate); // what follows from it is done
+  }
+
+  /** @param {string} path */
+  #read(path) {
+    if (path === MACHINES) return { machines: [] };
+    const common = { id: 's1', active: true, thinking: true, agentStateVersion: this.version };
+    const whole = { ...common, metadata: METADATA, agentState: state({ r1: REQUEST }) };
+    const summary = { ...common, metadata: METADATA, pendingRequestsCount: 1 };
+    return path === LIST ? { sessions: [summary] } : { session: whole };
+  }
+}
+const [LIST, MACHINES, ONE] = ['/api/sessions', '/api/machines', '/api/sessions/s1'];
+
+test('a list that is newer than the session does not hide what its permission is for', async () => {
+  for (const first of [ONE, LIST]) {
+    const hub = new SlowHub();
+    const store = new SessionStore(/** @type {any} */ (hub), () => {});
+    const reading = [store.loadSession('s1')];
+    hub.version += 1; // by a message, of which no state is told
+    reading.push(store.load());
+    await hub.give(MACHINES);
+    await hub.give(first);
+    await hub.give(first === ONE ? LIST : ONE);
+    await hub.give(ONE); // which is asked for again
+    await Promise.all(reading);
+    const found = store.sessions.get('s1');
+    assert.deepEqual([found?.version, found?.requests?.[0]?.tool], [2, 'run_command'], first);
+  }
 });
 
 test('those that wait come first, then those that run', () => {

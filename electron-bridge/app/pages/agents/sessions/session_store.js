@@ -44,7 +44,7 @@ export class SessionStore {
     ]);
     const ids = new Set(sessions.map((/** @type {any} */ each) => each.id));
     for (const id of known) if (!ids.has(id)) this.sessions.delete(id);
-    for (const data of sessions) this.#note(readSummary(data));
+    for (const data of sessions) this.#noteSummary(readSummary(data));
     this.machines = new Map(
       machines.map((/** @type {any} */ each) => [each.id, readMachine(each)]),
     );
@@ -53,13 +53,16 @@ export class SessionStore {
   }
 
   /**
-   * Read one session whole.
+   * Read one session whole; once more if the list, which does not say what a permission is for, has
+   * overtaken the answer.
    *
    * @param {string} sessionId
    */
   async loadSession(sessionId) {
-    const { session } = await this.#client.get(sessionPath(sessionId));
-    this.#note(readSession(session));
+    do {
+      const { session } = await this.#client.get(sessionPath(sessionId));
+      this.#note(readSession(session));
+    } while (this.sessions.get(sessionId)?.requests === null);
   }
 
   /** @param {HubEvent} event */
@@ -84,6 +87,18 @@ export class SessionStore {
     const known = this.sessions.get(sessionId);
     if (known) this.#note(applyPatch(known, data));
     else this.loadSession(sessionId).catch(() => {}); // the next reading of the list has it
+  }
+
+  /**
+   * What is known whole stays whole: there may be no event with the version of the list, for a
+   * message counts it up without one.
+   *
+   * @param {SessionRecord} summary
+   */
+  #noteSummary(summary) {
+    const known = this.sessions.get(summary.id);
+    if (!known?.requests || summary.version <= known.version) this.#note(summary);
+    else this.loadSession(summary.id).catch(() => this.#note(summary));
   }
 
   /** @param {SessionRecord} next */
