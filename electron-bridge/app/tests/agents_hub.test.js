@@ -12,6 +12,7 @@ import { HubClient, sessionPath } from '../pages/agents/hub/hub_client.js';
 import { HubFailure } from '../pages/agents/hub/hub_failure.js';
 import { describeDevice, findCode } from '../pages/agents/hub/pairing.js';
 import { SseParser } from '../pages/agents/hub/sse_parser.js';
+import { HubConnection } from '../pages/agents/hub_connection.js';
 
 const TOO_OLD = { status: 401, body: { error: 'Invalid token', code: 'invalid_token' } };
 const connected = (/** @type {string} */ resume) =>
@@ -186,6 +187,57 @@ test('a connection that is silent for too long is made again', async () => {
     stream.run();
   });
   assert.equal(connections, 2);
+});
+
+test('what could not be read after a gap is read by the next connection, which misses nothing', async (t) => {
+  /** @type {http.ServerResponse | undefined} */
+  let list;
+  /** @type {() => void} */
+  let finish = () => {};
+  const finished = new Promise((resolve) => (finish = () => resolve(undefined)));
+  answer = ({ path, headers }, response) => {
+    if (path === '/api/auth') return reply(response, { body: { token: 't' } });
+    if (path === '/api/machines') return reply(response, { body: { machines: [] } });
+    if (path === '/api/sessions') {
+      if (list) return reply(response, { body: { sessions: [] } });
+      list = response;
+      stream?.destroy();
+      return undefined;
+    }
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if (!headers['last-event-id']) {
+      stream = response;
+      return response.write(`${connected('gap')}id: 1:7\ndata: {"type":"first"}\n\n`);
+    }
+    // While there is no stream, nothing is read.
+    if (list) reply(list, { status: 503, body: { code: 'no_machine_online', error: '' } });
+    setTimeout(() => response.write(connected('ok')), 50);
+    return undefined;
+  };
+  /** @type {http.ServerResponse | undefined} */
+  let stream;
+  const { document, localStorage } = globalThis;
+  Object.assign(globalThis, { document: { hidden: false }, localStorage: { length: 0 } });
+  let readings = 0;
+  const connection = new HubConnection(
+    'key',
+    {
+      revoked: never,
+      noteSession: (_, session) => session || finish(),
+      deliver: () => {},
+      reload: async () => (readings += 1) > 0,
+      changed: () => {},
+    },
+    { delay: () => 1 },
+  );
+  t.after(() => {
+    connection.close();
+    Object.assign(globalThis, { document, localStorage });
+  });
+  connection.run();
+  await finished;
+  assert.ok(connection.store.isLoaded);
+  assert.equal(readings, 2);
 });
 
 test('the pauses grow from nothing to thirty seconds, and after eight attempts to five minutes', () => {

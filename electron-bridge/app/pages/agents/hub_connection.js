@@ -1,12 +1,10 @@
 /** The hub as the page uses it: requests, events, all sessions, and messages that wait to be sent. */
 
+import { delayBefore } from './hub/backoff.js';
 import { EventStream } from './hub/event_stream.js';
 import { HubClient } from './hub/hub_client.js';
 import { Outbox } from './sessions/outbox.js';
 import { SessionStore } from './sessions/session_store.js';
-
-/** A list that could not be read while the hub answers is read again after this time. */
-const RELOAD_DELAY_MS = 3_000;
 
 /** @typedef {import('./hub/event_stream.js').HubEvent} HubEvent */
 /** @typedef {import('./sessions/session_record.js').SessionRecord} SessionRecord */
@@ -16,22 +14,30 @@ const RELOAD_DELAY_MS = 3_000;
  * @property {() => void} revoked the hub does not know this device any longer
  * @property {(before: SessionRecord | undefined, now: SessionRecord | null) => void} noteSession
  * @property {(event: HubEvent) => void} deliver
- * @property {() => void} reload events are missing: what is shown is read anew
+ * @property {() => Promise<boolean>} reload events are missing: what is shown is read anew; false if
+ *   that failed and may succeed later
  * @property {() => void} changed
  */
 
 export class HubConnection {
   #wasConnected = false;
+  /** Whether events are missing in what is shown. */
+  #isStale = false;
+  /** How often it could not be read since it was. */
+  #failures = 0;
   #subscriptionId = '';
   #isClosed = false;
   #listeners;
+  #delayBefore;
 
   /**
    * @param {string} key of this device
    * @param {Listeners} listeners
+   * @param {{ delay?: typeof delayBefore }} [options]
    */
-  constructor(key, listeners) {
+  constructor(key, listeners, { delay = delayBefore } = {}) {
     this.#listeners = listeners;
+    this.#delayBefore = delay;
     this.client = new HubClient(key, listeners.revoked);
     this.store = new SessionStore(this.client, (before, now) => {
       listeners.noteSession(before, now);
@@ -77,7 +83,8 @@ export class HubConnection {
     if (event.type === 'connection-changed') {
       this.#wasConnected = true;
       this.#subscriptionId = String(event.data?.subscriptionId ?? '');
-      if (event.data?.resume !== 'ok') this.#reload();
+      if (event.data?.resume !== 'ok') this.#isStale = true;
+      if (this.#isStale) this.#reload();
       this.outbox.flush();
       return;
     }
@@ -85,14 +92,25 @@ export class HubConnection {
     this.#listeners.deliver(event);
   }
 
+  /** Read anew what is shown; what fails is read again, by the next connection at the latest. */
   async #reload() {
-    this.#listeners.reload();
-    try {
-      await this.store.load();
-    } catch {
-      setTimeout(() => {
-        if (!this.#isClosed && this.stream.state === 'connected') this.#reload();
-      }, RELOAD_DELAY_MS);
-    }
+    this.#isStale = false;
+    const [isShown, isListed] = await Promise.all([
+      this.#listeners.reload(),
+      this.store.load().then(
+        () => true,
+        () => false,
+      ),
+    ]);
+    this.#failures = isShown && isListed ? 0 : this.#failures + 1;
+    if (this.#failures === 0) return;
+    this.#isStale = true;
+    setTimeout(
+      () => {
+        const isConnected = !this.#isClosed && this.stream.state === 'connected';
+        if (isConnected && this.#isStale) this.#reload();
+      },
+      this.#delayBefore(this.#failures + 1),
+    );
   }
 }

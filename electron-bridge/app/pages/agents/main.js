@@ -115,7 +115,7 @@ function connect(key) {
     revoked: forget,
     noteSession,
     deliver: (event) => sessionView?.apply(event),
-    reload: () => sessionView?.load(),
+    reload: async () => (await sessionView?.load()) ?? true,
     changed: draw,
   });
   connection.run();

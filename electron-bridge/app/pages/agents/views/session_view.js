@@ -8,7 +8,7 @@ import { toast } from '../../common/toast.js';
 import { FollowedScroll } from '../../repository/conversation/auto_scroll.js';
 import { LIST_ADDRESS, sessionAddress } from '../address.js';
 import { sessionPath } from '../hub/hub_client.js';
-import { explainHubFailure } from '../hub/hub_failure.js';
+import { explainHubFailure, HubFailure } from '../hub/hub_failure.js';
 import { titleOf } from '../sessions/notices.js';
 import { OpenSession } from '../sessions/open_session.js';
 import { statusOf } from '../sessions/session_record.js';
@@ -75,17 +75,22 @@ export class SessionView {
     this.#scroll.follow(this.#transcript.element);
   }
 
-  /** Read everything: at the beginning, and when events are missing. */
+  /**
+   * Read everything: at the beginning, and when events are missing.
+   *
+   * @returns {Promise<boolean>} false if it failed and may succeed later
+   */
   async load() {
     this.draw();
     try {
       await this.#context.store.loadSession(this.id);
+      await this.#session.reload();
     } catch (failure) {
       this.#session.failure = failure;
       this.draw();
-      return;
     }
-    await this.#session.reload();
+    const { failure } = this.#session;
+    return !(failure instanceof HubFailure && failure.isTemporary);
   }
 
   /** @param {import('../hub/event_stream.js').HubEvent} event */
