@@ -6,6 +6,7 @@
  */
 
 const CACHE = 'codekernel-agents';
+/** A hub that does not send a file in this time is done without, if the file is kept. */
 const TIMEOUT_MS = 4_000;
 const FILE = /\.(?:html|js|css|svg|png|webmanifest)$/;
 const worker = /** @type {any} */ (globalThis);
@@ -55,12 +56,12 @@ async function keep(addresses) {
 /** @param {Request} request */
 async function answer(request) {
   const cache = await caches.open(CACHE);
+  const kept = await cache.match(request);
   try {
-    const response = await fetch(request, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+    const response = await fetch(request, kept && { signal: AbortSignal.timeout(TIMEOUT_MS) });
     if (response.ok) await cache.put(request, response.clone());
     return response;
   } catch (failure) {
-    const kept = await cache.match(request);
     if (kept) return kept;
     throw failure;
   }
