@@ -420,7 +420,6 @@ export interface Search {
   explain?: boolean;
   semantic?: boolean;
   configs?: string[] | null;
-  reranked?: boolean;
 }
 
 /** `searchSettings`. */

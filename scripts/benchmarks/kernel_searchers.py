@@ -2,8 +2,7 @@
 
 ``CODEKERNEL_INPUT_LENGTH`` tries another input length than the default settings have.
 ``CODEKERNEL_BENCH_CACHE`` names a folder in which indexes are kept, so that a second run, with
-another ranking, takes seconds; its index times mean nothing. ``CODEKERNEL_RERANKER`` names the
-folder of the reranker that ``Reranked`` asks.
+another ranking, takes seconds; its index times mean nothing.
 """
 
 import os
@@ -17,6 +16,7 @@ from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
+from codekernel.search.ranking import weigh_cosines
 from codekernel.settings.local_models import (
     STATIC_MODEL,
     TRANSFORMER_MODEL,
@@ -82,19 +82,23 @@ class Static:
 
 
 class Reranked(Static):
-    """The default settings of a small machine, ``accuracy`` and a reranker."""
+    """The default settings of a small machine, ``accuracy``, and the default reranker."""
+
+    name = "codekernel, static model, accuracy"
 
     def __init__(self) -> None:
         super().__init__()
-        folder = Path(os.environ["CODEKERNEL_RERANKER"])
-        self.name = f"{self.name}, accuracy by {folder.name}"
-        self._lent = self._shelf.acquire_reranker(folder, Performance())
-        self._reranker = self._lent.__enter__()  # until the process ends
+        folder = get_bundled_folder() / TRANSFORMER_MODEL
+        self._lent = self._shelf.acquire_embedder(folder, Performance())
+        self._embedder = self._lent.__enter__()  # until the process ends
 
     def _searcher(self, root: Path, index: RepositoryIndex) -> Searcher:
-        cancel = CancelToken()
         return Searcher(
-            root, index, lambda query, texts: self._reranker.score(query, texts, cancel)
+            root,
+            index,
+            lambda query, texts: weigh_cosines(
+                self._embedder.compute_cosines(query, texts, CancelToken())
+            ),
         )
 
     def search(self, handle: tuple[RepositoryIndex, Searcher], query: str, k: int) -> list[Hit]:

@@ -10,9 +10,15 @@ from typing import Any
 
 from codekernel.domain.index import Signal
 from codekernel.search.filters import Filters
-from codekernel.search.pipeline import ACCURATE_CANDIDATES, search_hybrid
+from codekernel.search.pipeline import CANDIDATES, search_hybrid
 from codekernel.search.query_parser import parse_query
-from codekernel.search.ranking import RankedChunk, blend_reranker_scores, select_for_reranker
+from codekernel.search.ranking import (
+    PROSE_KINDS,
+    RankedChunk,
+    add_evidence,
+    select_for_reranker,
+    weigh_probabilities,
+)
 from codekernel.search.retrieval import SearchableIndex
 from kernel_searchers import Static
 from quality_replay import build_hit, load_score_module
@@ -71,12 +77,13 @@ def _compute_ndcg(
     score: ModuleType, index: SearchableIndex, task: Any, reranker: FakeReranker | None
 ) -> float:
     query = parse_query(task.query)
-    candidates = ACCURATE_CANDIDATES
-    ranked = search_hybrid(index, query, Filters(), candidates, accuracy=True).chunks
-    if reranker and (read := select_for_reranker(query, ranked)):
+    ranked = search_hybrid(index, query, Filters(), CANDIDATES).chunks
+    read = select_for_reranker(ranked) if query.kind in PROSE_KINDS else []
+    if reranker and read:
         hits = [build_hit(score, it.chunk) for it in read]
         right = [any(score.covers(hit, target) for target in task.targets) for hit in hits]
-        ranked = blend_reranker_scores(ranked, read, _scale_to_unit(reranker(read, right)))
+        evidence = weigh_probabilities(_scale_to_unit(reranker(read, right)))
+        ranked = add_evidence(ranked, read, evidence)
     hits = [build_hit(score, it.chunk) for it in ranked[:HITS]]
     ndcg: float = score.score(hits, hits, task)["ndcg10"]
     return ndcg

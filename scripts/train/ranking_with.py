@@ -56,11 +56,6 @@ class Meaning:
         best = np.argsort(-near)[:k]
         return [(self._keys[place], float(near[place])) for place in best]
 
-    def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The cosines of a query and short texts."""
-        cosines: list[float] = (self._embedded(texts) @ self._embedded([query])[0]).tolist()
-        return cosines
-
     def is_missing(self, *_: object) -> bool:
         """Nothing is missing."""
         return False

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ import onnxruntime
 import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
-from codekernel.inference.model_pool import Embedder, ModelPool, ShortTextSimilarity
+from codekernel.errors import Cancelled
+from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.settings.local_models import (
-    RERANKER_MODEL,
     STATIC_MODEL,
     TRANSFORMER_MODEL,
     get_bundled_folder,
@@ -168,37 +167,32 @@ def static() -> Iterator[Embedder]:
         yield embedder
 
 
-def test_a_path_that_means_what_is_asked_is_the_nearest(static: Embedder) -> None:
-    near = ShortTextSimilarity(static).compute_similarities("save to the database", PATHS)
+def test_a_text_that_means_what_is_asked_is_the_nearest(static: Embedder) -> None:
+    near = static.compute_cosines("save to the database", PATHS, CancelToken())
     assert near[0] == max(near)
-
-
-def test_chinese_finds_the_path_that_means_the_same(static: Embedder) -> None:
-    near = ShortTextSimilarity(static).compute_similarities("网络套接字", PATHS)
+    near = static.compute_cosines("网络套接字", PATHS, CancelToken())
     assert near[2] == max(near)
 
 
-def test_a_cached_vector_gives_the_same_similarity(static: Embedder) -> None:
-    expected = ShortTextSimilarity(static).compute_similarities("a question", PATHS)
-    texts = ShortTextSimilarity(static, max_cached_texts=2)
-    for shown in (PATHS[:2], PATHS[2:], PATHS, PATHS[::-1]):
-        texts.compute_similarities("another", shown)
-    assert texts.compute_similarities("a question", PATHS) == pytest.approx(expected)
-
-
 def test_a_text_without_words_is_near_to_nothing(static: Embedder) -> None:
-    assert ShortTextSimilarity(static).compute_similarities("save", ["", "!!!"]) == [0.0, 0.0]
+    assert static.compute_cosines("save", ["", "!!!"], CancelToken()) == [0.0, 0.0]
+    assert static.compute_cosines("save", [], CancelToken()) == []
 
 
-def test_no_texts_no_answer(static: Embedder) -> None:
-    assert ShortTextSimilarity(static).compute_similarities("save", []) == []
+def test_cosines_are_those_of_the_vectors() -> None:
+    folder = get_bundled_folder() / TRANSFORMER_MODEL
+    with ModelPool().acquire_embedder(folder, Performance()) as embedder:
+        texts = [*PATHS, "x = 1\n" * 200]
+        expected = embedder.embed_documents(texts, CancelToken()) @ embedder.embed_query("a store")
+        found = embedder.compute_cosines("a store", texts, CancelToken())
+    assert found == pytest.approx(expected.tolist(), abs=1e-4)
 
 
-def test_a_transformer_is_not_asked_while_somebody_waits() -> None:
-    with ModelPool().acquire_embedder(
-        get_bundled_folder() / TRANSFORMER_MODEL, Performance()
-    ) as embedder:
-        assert ShortTextSimilarity(embedder).compute_similarities("save", PATHS) == []
+def test_a_cancelled_comparison_ends(static: Embedder) -> None:
+    cancel = CancelToken()
+    cancel.cancel()
+    with pytest.raises(Cancelled):
+        static.compute_cosines("save", PATHS, cancel)
 
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -293,31 +287,3 @@ def test_a_text_longer_than_the_model_can_read_is_refused(session: Any) -> None:
     longest = read(GRANITE_FOLDER / "codekernel.json")["maxTokens"]
     with pytest.raises(Fail, match="512 by 513"):
         embed(session, [[0] * (longest + 1)], longest + 1)
-
-
-RERANKER_FOLDER = get_bundled_folder() / RERANKER_MODEL
-CANONICAL_SCORES = json.loads((RERANKER_FOLDER / "canonical_scores.json").read_text("utf-8"))
-# Other machines add in another order.
-SCORE_TOLERANCE = 0.01
-
-
-def scores(query: str, texts: list[str]) -> list[float]:
-    with ModelPool().acquire_reranker(RERANKER_FOLDER, Performance()) as reranker:
-        return reranker.score(query, texts, CancelToken())
-
-
-def test_its_scores_are_the_canonical_ones() -> None:
-    found = scores(CANONICAL_SCORES["query"], CANONICAL_SCORES["texts"])
-    odds = [math.log(each / (1 - each)) for each in found]
-    assert odds == pytest.approx(CANONICAL_SCORES["logits"], abs=SCORE_TOLERANCE)
-
-
-def test_a_text_is_judged_alike_alone_and_beside_longer_ones() -> None:
-    short, long = CANONICAL_SCORES["texts"][0], "a/b.py\n" + "value = value + 1\n" * 40
-    alone = scores(CANONICAL_SCORES["query"], [short])[0]
-    assert scores(CANONICAL_SCORES["query"], [long, short])[1] == pytest.approx(alone, abs=1e-4)
-
-
-def test_nothing_and_very_much_can_be_read() -> None:
-    found = scores("", ["", "x" * 100_000, "读取配置文件"])
-    assert all(0 < each < 1 for each in found)

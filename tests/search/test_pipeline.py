@@ -31,13 +31,9 @@ class FakeVectors:
 
     cosines: dict[int, float]
     max_chunk_chars: int = LENGTH
-    near_path: str = ""
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:  # noqa: ARG002
         return sorted(self.cosines.items(), key=lambda it: -it[1])[:k]
-
-    def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:  # noqa: ARG002
-        return [float(text == self.near_path) for text in texts] if self.near_path else []
 
     def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
         return max_chunk_chars == self.max_chunk_chars and text_hash not in self.cosines
@@ -69,8 +65,8 @@ def _add_files(store: IndexStore, root: Path, texts: Mapping[str, str]) -> None:
     store.lexical.commit()
 
 
-def find_paths(index: Index, query: str, *, accuracy: bool = False) -> list[str]:
-    ranking = search_hybrid(index, parse_query(query), Filters(), 100, accuracy=accuracy)
+def find_paths(index: Index, query: str) -> list[str]:
+    ranking = search_hybrid(index, parse_query(query), Filters(), 100)
     return [each.chunk.path for each in ranking.chunks]
 
 
@@ -79,12 +75,37 @@ def find_literally(index: Index, query: str, limit: int = 10) -> tuple[list[str]
     return [each.chunk.path for each in ranking.chunks], ranking.is_complete
 
 
-def test_accuracy_compares_paths_with_a_fast_model(store: IndexStore) -> None:
-    slow, quick = FakeVectors({}), FakeVectors({0: 0.5, 1: 0.5}, near_path="b b")
-    index = Index(store, [slow, quick])
+def search_with_reranker(
+    store: IndexStore, root: Path, query: str, *, accuracy: bool = True
+) -> tuple[list[str], list[str]]:
+    """Return the paths that are found, and the texts that a reranker in favour of b.py reads."""
+    read: list[str] = []
+
+    def prefer_b(_query: str, texts: Sequence[str]) -> list[float]:
+        read.extend(texts)
+        return [float(text.startswith("b.py\n")) for text in texts]
+
+    index = Index(store, [FakeVectors({0: 0.5, 1: 0.5})])
+    hits = Searcher(root, index, prefer_b).search(query, 10, accuracy=accuracy)
+    return [hit.chunk.path for hit in hits], read
+
+
+def test_accuracy_lets_a_reranker_read_the_best_chunk_of_each_file(
+    store: IndexStore, tmp_path: Path
+) -> None:
     asked = "what does it return"
-    assert find_paths(index, asked)[:2] == ["a.py", "b.py"]
-    assert find_paths(index, asked, accuracy=True)[:2] == ["b.py", "a.py"]
+    plain, read = search_with_reranker(store, tmp_path, asked, accuracy=False)
+    assert (plain[:2], read) == (["a.py", "b.py"], [])
+    found, read = search_with_reranker(store, tmp_path, asked)
+    assert sorted(found) == sorted(plain)
+    assert sorted(text.partition("\n")[0] for text in read) == sorted(set(plain))
+
+
+@pytest.mark.parametrize("text", ["Session", "a.py:12", "read_config()"])
+def test_a_name_or_a_place_is_found_without_being_read(
+    store: IndexStore, tmp_path: Path, text: str
+) -> None:
+    assert search_with_reranker(store, tmp_path, text)[1] == []
 
 
 def test_where_no_word_and_no_meaning_matches_nothing_is_found(store: IndexStore) -> None:

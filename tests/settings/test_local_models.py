@@ -8,7 +8,6 @@ from codekernel.errors import InvalidSettings
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.settings.loading import check_settings_file, load_settings_file
 from codekernel.settings.local_models import (
-    RERANKER_MODEL,
     STATIC_MODEL,
     SUPERSEDED_MODELS,
     TRANSFORMER_MODEL,
@@ -25,7 +24,6 @@ def test_the_models_in_the_box_are_there() -> None:
     assert [model.name for model in list_built_in_models()] == [
         STATIC_MODEL,
         TRANSFORMER_MODEL,
-        RERANKER_MODEL,
     ]
     for model in list_built_in_models():
         assert (model.path / "model.onnx").is_file()
@@ -39,11 +37,11 @@ def test_without_any_choice_the_static_model_is_used() -> None:
     assert selected[0].model_name == STATIC_MODEL
 
 
-def test_without_any_choice_our_reranker_is_asked(
+def test_without_any_choice_the_transformer_reranks(
     document: Any, write: Callable[[Any], Path]
 ) -> None:
     assert build_default_settings().rerank_configs == (
-        RerankConfig(RERANKER_MODEL, is_selected=True),
+        RerankConfig(TRANSFORMER_MODEL, is_selected=True),
     )
     document["searchSettings"]["rerankConfig"]["configs"] = []
     assert (
@@ -52,13 +50,14 @@ def test_without_any_choice_our_reranker_is_asked(
     )
 
 
-def test_our_reranker_can_be_switched_off(
-    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+@pytest.mark.parametrize("name", [TRANSFORMER_MODEL, "codekernel-reranker-v1"])
+def test_reranking_can_be_switched_off_also_by_the_name_of_the_former_model(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any], name: str
 ) -> None:
-    config = {"modelName": RERANKER_MODEL, "selected": False}
+    config = {"modelName": name, "selected": False}
     document["searchSettings"]["rerankConfig"]["configs"] = [config]
     assert check_settings_file(write(document), **machine).rerank_configs == (
-        RerankConfig(RERANKER_MODEL, is_selected=False),
+        RerankConfig(TRANSFORMER_MODEL, is_selected=False),
     )
 
 
@@ -73,11 +72,15 @@ def test_settings_may_name_a_model_in_the_box_without_listing_it(
     assert TRANSFORMER_MODEL in {model.name for model in settings.local_models}
 
 
-def test_an_embedder_in_the_box_is_no_reranker(
-    document: Any, write: Callable[[Any], Path], machine: dict[str, Any]
+def test_an_embedding_model_may_rerank_and_a_chat_model_not(
+    document: Any, write: Callable[[Any], Path], machine: dict[str, Any], tmp_path: Path
 ) -> None:
     document["searchSettings"]["rerankConfig"]["configs"] = [{"modelName": STATIC_MODEL}]
-    with pytest.raises(InvalidSettings, match="of type embedding"):
+    check_settings_file(write(document), **machine)
+    chat = {"name": "chat", "path": str(tmp_path), "type": "generation"}
+    document["localModelManagement"]["models"].append(chat)
+    document["searchSettings"]["rerankConfig"]["configs"] = [{"modelName": "chat"}]
+    with pytest.raises(InvalidSettings, match="of type rerank or embedding, but"):
         check_settings_file(write(document), **machine)
 
 
@@ -99,9 +102,9 @@ def test_a_model_that_was_in_the_box_once_means_the_one_that_took_its_place(
     config = {"name": "mine", "modelName": name, "inputLength": 800, "selected": True}
     document["searchSettings"]["embeddingConfig"]["configs"] = [config]
     settings = check_settings_file(write(document), **machine)
-    assert [each.model_name for each in settings.embedding_configs] == [STATIC_MODEL]
+    assert [each.model_name for each in settings.embedding_configs] == [SUPERSEDED_MODELS[name]]
     (planned,) = build_index_plan(settings, is_certain=True).configs
-    assert planned.model == get_bundled_folder() / STATIC_MODEL
+    assert planned.model == get_bundled_folder() / SUPERSEDED_MODELS[name]
 
 
 @pytest.mark.parametrize("name", SUPERSEDED_MODELS)
@@ -131,12 +134,10 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "models"
 
 
 def test_the_models_in_the_box_are_whole_and_described() -> None:
-    static, transformer, reranker = inspect_local_models(list_built_in_models())
+    static, transformer = inspect_local_models(list_built_in_models())
     assert (static.name, static.dimension, static.is_built_in) == (STATIC_MODEL, 256, True)
     assert (transformer.name, transformer.dimension) == (TRANSFORMER_MODEL, 384)
-    assert (reranker.name, reranker.dimension) == (RERANKER_MODEL, None)
-    assert reranker.description == "cross-encoder, reads 160 tokens, Apache-2.0"
-    assert static.error == transformer.error == reranker.error == ""
+    assert static.error == transformer.error == ""
     assert (
         static.description
         == f"static, reads 2048 tokens, {read_manifest()[STATIC_MODEL]['licence']}"

@@ -43,8 +43,8 @@ CASES: list[tuple[str, Any, str]] = [
     (f"{EMBEDDING}[0].inputLength", 1_000_001, "must be at most 1000000, got 1000001"),
     (
         f"{RERANK}[0].modelName",
-        "bge-m3",
-        'must be the name of a local model of type rerank, but "bge-m3" is of type embedding',
+        "nowhere",
+        'must be the name of a local model of type rerank or embedding, got "nowhere"',
     ),
     (
         f"{RERANK}[1].modelName",

@@ -150,7 +150,7 @@ class IndexedRepository:
         self.wait_for_lexical_index(cancel, report)
         index = self.index
         searcher = Searcher(self.folder, index, None, index.throttle, index.recover_from)
-        return searcher.run_search(query, limit, cancel, accuracy=True).hits
+        return searcher.run_search(query, limit, cancel, accuracy=False).hits
 
     def find_calls(
         self,

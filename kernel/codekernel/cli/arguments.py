@@ -157,7 +157,7 @@ def _add_search(search: argparse.ArgumentParser) -> None:
     _add_value(search, "--limit", "N", "how many hits at the most", type=parse_hit_limit)
     _add_flag(search, "--words", "answer by words alone, at once")
     _add_flag(search, "--wait", _WAIT_HELP)
-    _add_flag(search, "--accuracy", "look at more, and ask the selected reranker")
+    _add_flag(search, "--accuracy", "let the selected reranker read the best results")
     _add_flag(search, "--explain", "say why each hit is where it is")
     form = search.add_mutually_exclusive_group()
     _add_flag(form, "--json", "print one array, as in the protocol")

@@ -107,9 +107,7 @@ class FolderSession:
         if trouble:
             yield f"the selected reranker is not used: {trouble}"
         elif not is_selected:
-            yield (
-                "no reranker is selected in the settings; --accuracy only looks at more, and again"
-            )
+            yield "no reranker is selected in the settings; --accuracy changes nothing"
 
     def wait_for_index(self, *, wants_vectors: bool = True, until_complete: bool) -> Status:
         """Wait until the index is complete, or would take too long; return its status."""

@@ -213,8 +213,6 @@ class Signal(StrEnum):
     FILE_KIND = "kind of file"
     FILE_TOTAL = "file as a whole"
     FURTHER_CHUNK = "further chunk of its file"
-    SEMANTIC_REFINE = "nearness"
-    PATH_SIMILARITY = "meaning of its path"
     RERANKER = "reranker"
     EXACT = "exact"
 

@@ -1,7 +1,7 @@
 """Search, the list of chunks, index status, pausing, and skipped files."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 
 from codekernel.dispatch.requests import StreamedReply
@@ -51,8 +51,6 @@ def search(message: Search, session: Session) -> SearchReply:
             each for each in workspace.index.vector_indexes if each.config.name in message.configs
         ]
         searcher = workspace.narrow_searcher(chosen)
-    if not message.reranked:
-        searcher = replace(searcher, rerank=None)
     found = searcher.run_search(message.query, limit, session.cancel, accuracy=message.accuracy)
     highlight = Highlighter(found.highlight_terms)
     results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]

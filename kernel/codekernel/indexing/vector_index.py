@@ -18,7 +18,7 @@ from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
 from codekernel.indexing.index_plan import ConfigPlan
-from codekernel.inference.model_pool import Embedder, ModelPool, ShortTextSimilarity
+from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.storage.index_store import IndexStore
 from codekernel.storage.vectors.in_memory_vectors import Int64Array, sort_unique
 from codekernel.storage.vectors.shared_vectors import SharedVectors
@@ -84,7 +84,6 @@ class VectorIndex:
         self._embedded_count = self._adopted_count = 0
         self._source_name = f"{store.folder.name}/{self.folder_name}"
         self._close_guard = CloseGuard()
-        self._short_texts = ShortTextSimilarity(self.embedder)
 
     @property
     def has_pending_files(self) -> bool:
@@ -158,11 +157,6 @@ class VectorIndex:
                 return []
             keys, similarities = self.table.search(self.embedder.embed_query(query), k)
         return list(zip(keys.tolist(), similarities.tolist(), strict=True))
-
-    def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return the cosines of a query and short texts; none if the model is slow, or closed."""
-        with self._close_guard.use() as is_open:
-            return self._short_texts.compute_similarities(query, texts) if is_open else []
 
     def measure_embedding(self, texts: Sequence[str]) -> float:
         """Return how many seconds the model takes for these texts; nothing is stored."""

@@ -50,8 +50,6 @@ class Embedder(LoadedModel):
         self._output, self._pooling = select_vector_output(self.output_shapes, folder)
         if self.is_accelerated:
             self.batch_size_tokens *= ACCELERATOR_BATCH_FACTOR
-        # Whether short texts may be embedded during a search: true of static models.
-        self.is_fast = self.tokenizer.has_word_cache
         self.dimensions = self._probe_dimensions()
 
     def embed_documents(self, texts: Sequence[str], cancel: CancelToken) -> FloatArray:
@@ -66,19 +64,21 @@ class Embedder(LoadedModel):
 
     def embed_query(self, text: str) -> FloatArray:
         """Return the vector of a query, before any bulk work."""
-        vector: FloatArray = self._embed_first([self.folder.query_prefix + text])[0]
+        tokens = self.tokenizer.encode([self.folder.query_prefix + text])
+        vectors = np.zeros((1, self.dimensions), np.float32)
+        if tokens[0].ids:
+            self.runner.run_urgent([0], partial(self._embed_batch, tokens, vectors, None))
+        vector: FloatArray = vectors[0]
         return vector
 
-    def embed_urgent(self, texts: Sequence[str]) -> FloatArray:
-        """Return the vectors of a few short texts, before any bulk work."""
-        return self._embed_first([self.folder.document_prefix + text for text in texts])
-
-    def _embed_first(self, texts: Sequence[str]) -> FloatArray:
-        tokens = self.tokenizer.encode(texts)
+    def compute_cosines(self, query: str, texts: Sequence[str], cancel: CancelToken) -> list[float]:
+        """Return the cosine of each text and the query; runs before bulk work."""
+        tokens = self.tokenizer.encode([self.folder.document_prefix + text for text in texts])
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        if rows := [row for row, text in enumerate(tokens) if text.ids]:
-            self.runner.run_urgent(rows, partial(self._embed_batch, tokens, vectors, None))
-        return vectors
+        run = partial(self._embed_batch, tokens, vectors, cancel)
+        self.run_batches(tokens, run, cancel, urgent=True)
+        cosines: list[float] = (normalize_vectors(vectors) @ self.embed_query(query)).tolist()
+        return cosines
 
     def _embed_batch(
         self,
@@ -107,33 +107,6 @@ class Embedder(LoadedModel):
         if not np.isfinite(found).all():
             raise InvalidModel(f"{self.folder.onnx_file} gives vectors that are not finite numbers")
         return int(found.shape[1])
-
-
-MAX_CACHED_TEXTS = 8_192  # of 256 dimensions: 8 MB
-
-
-class ShortTextSimilarity:
-    """Compares short texts with a query by a fast model; any number of threads may use it."""
-
-    def __init__(self, embedder: Embedder, *, max_cached_texts: int = MAX_CACHED_TEXTS) -> None:
-        self._embedder = embedder
-        self._max_cached_texts = max_cached_texts
-        self._cache: dict[str, FloatArray] = {}
-
-    def compute_similarities(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return the cosine of each text and the query; nothing if the model is not fast."""
-        if not self._embedder.is_fast or not texts:
-            return []
-        known = self._cache
-        unknown = [text for text in dict.fromkeys(texts) if text not in known]
-        if unknown:
-            if len(known) + len(unknown) > self._max_cached_texts:
-                known = {text: known[text] for text in texts if text in known}
-            known = known | dict(zip(unknown, self._embedder.embed_urgent(unknown), strict=True))
-            self._cache = known
-        vectors = np.stack([known[text] for text in texts])
-        cosines: list[float] = (vectors @ self._embedder.embed_query(query)).tolist()
-        return cosines
 
 
 class Reranker(LoadedModel):

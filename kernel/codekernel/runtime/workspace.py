@@ -9,16 +9,17 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
 from codekernel.domain.index import Hit, Repo
-from codekernel.domain.settings import Performance, Settings
+from codekernel.domain.settings import ModelKind, Performance, Settings
 from codekernel.errors import InvalidModel
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.search.highlight import build_highlighter
-from codekernel.search.pipeline import Searcher
+from codekernel.search.pipeline import RerankFunction, Searcher
+from codekernel.search.ranking import weigh_cosines, weigh_probabilities
 from codekernel.search.retrieval import NarrowedIndexView
 from codekernel.settings.live import LiveSettings
 
@@ -26,32 +27,39 @@ if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.conversation.retriever import RepositoryAccess
     from codekernel.indexing.vector_index import VectorIndex
-    from codekernel.inference.model_pool import ModelPool, Reranker
+    from codekernel.inference.model_pool import ModelPool
 
 logger = logging.getLogger(__name__)
 
-_SelectedModel = tuple[Path, Performance]
+
+class _SelectedModel(NamedTuple):
+    path: Path
+    kind: ModelKind
+    performance: Performance
 
 
 class SelectedReranker:
-    """Returns no scores while no reranker is selected, or the selected one cannot be used."""
+    """Weighs texts by the selected reranker; by none if it cannot be used.
+
+    An embedding model compares query and text, a cross-encoder reads them together.
+    """
 
     def __init__(self, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]") -> None:
         self._settings = settings
         self._get_model_pool = get_model_pool
         self._cancel = CancelToken()
         self._resources = ExitStack()
-        self._loaded: tuple[_SelectedModel, Reranker | None] | None = None
+        self._loaded: tuple[_SelectedModel, RerankFunction | None] | None = None
         self._load_lock = threading.Lock()
 
-    def __call__(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return how well each text answers, 0..1."""
+    def __call__(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """Return the evidence that each text answers; empty without a reranker."""
         choice = _find_selected_model(self._settings.current)
         if choice is None:
-            return []
+            return ()
         with self._load_lock:
-            reranker = self._load(choice)
-        return reranker.score(query, texts, self._cancel) if reranker else []
+            weigh = self._load(choice)
+        return weigh(query, texts) if weigh else ()
 
     def close(self) -> None:
         """Close the model."""
@@ -60,26 +68,34 @@ class SelectedReranker:
             self._resources.close()
             self._loaded = None
 
-    def _load(self, choice: _SelectedModel) -> "Reranker | None":
+    def _load(self, choice: _SelectedModel) -> RerankFunction | None:
         if self._loaded and self._loaded[0] == choice:
             return self._loaded[1]
         self._resources.close()
-        reranker: Reranker | None = None
+        weigh: RerankFunction | None = None
         try:
-            reranker = self._resources.enter_context(
-                self._get_model_pool().acquire_reranker(*choice)
-            )
+            weigh = self._load_model(choice)
         except InvalidModel as error:
             logger.warning("the selected reranker is not used: %s", error)
-        self._loaded = (choice, reranker)
-        return reranker
+        self._loaded = (choice, weigh)
+        return weigh
+
+    def _load_model(self, choice: _SelectedModel) -> RerankFunction:
+        pool, enter, cancel = self._get_model_pool(), self._resources.enter_context, self._cancel
+        if choice.kind is ModelKind.EMBEDDING:
+            embedder = enter(pool.acquire_embedder(choice.path, choice.performance))
+            return lambda query, texts: weigh_cosines(
+                embedder.compute_cosines(query, texts, cancel)
+            )
+        reranker = enter(pool.acquire_reranker(choice.path, choice.performance))
+        return lambda query, texts: weigh_probabilities(reranker.score(query, texts, cancel))
 
 
 def _find_selected_model(settings: Settings) -> _SelectedModel | None:
-    paths = {model.name: model.path for model in settings.local_models}
+    models = {model.name: model for model in settings.local_models}
     for config in settings.rerank_configs:
-        if config.is_selected and config.model_name in paths:
-            return paths[config.model_name], settings.performance
+        if config.is_selected and (model := models.get(config.model_name)):
+            return _SelectedModel(model.path, model.kind, settings.performance)
     return None
 
 

@@ -9,8 +9,7 @@ fuse      ranking.py        one score of BM25 and cosines
 boost     boosts.py         defined names, names in the path, mentions, kind of file
           phrase_match.py   words of the query that stand word for word in code
 group     ranking.py        the best chunk of a file first, its other chunks lowered
-refine    ranking.py        accurate searches only: texts and paths compared once more
-rerank    ranking.py        accurate searches only: the selected reranker reads the first files
+rerank    ranking.py        accurate searches only: the selected model reads the first files
 select    here              no overlaps, no deleted files
 present   here              texts, freshness, scores 0..1
 """
@@ -18,7 +17,6 @@ present   here              texts, freshness, scores 0..1
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -48,13 +46,13 @@ from codekernel.search.phrase_match import (
 from codekernel.search.query_parser import Query, parse_query
 from codekernel.search.query_syntax import SearchExpression, parse_search_expression
 from codekernel.search.ranking import (
+    PROSE_KINDS,
     RankedChunk,
-    blend_reranker_scores,
+    add_evidence,
     drop_overlapping,
     fuse_rankings,
     fuse_scores,
     group_by_file,
-    refine_semantically,
     select_for_reranker,
 )
 from codekernel.search.retrieval import (
@@ -74,10 +72,6 @@ CANDIDATES = 100
 # If those are not enough, so many for each hit; what they add comes after the first ones.
 CANDIDATES_PER_HIT = 10
 
-# An accurate search takes three times as long. Benchmark, refined: 100 .889, 200 .890, 300 .892,
-# 500 .895, 800 .894.
-ACCURATE_CANDIDATES = 500
-
 # A request for very many hits is answered from these, so that a search never ranks a repository.
 MAX_CANDIDATES = 10_000
 
@@ -91,7 +85,8 @@ EXACT_RANK_DECAY = 0.999
 # meets it is repeated, and may meet the one and then the other.
 MAX_ATTEMPTS = 3
 
-# Returns how well each text answers a query, 0..1; empty if no reranker is selected or usable.
+# Returns the evidence that each text answers a query (ranking.py), as what it adds to the logarithm
+# of a score; empty if no reranker is selected or usable.
 RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
 # Takes an error and the store it came from; returns whether there is another store to search now.
@@ -108,14 +103,8 @@ class Ranking(NamedTuple):
     is_complete: bool = True
 
 
-def search_hybrid(  # noqa: PLR0913 - what is searched, for what, and how thoroughly
-    index: SearchableIndex,
-    query: Query,
-    filters: Filters,
-    max_candidates: int,
-    *,
-    accuracy: bool = False,
-    rerank: RerankFunction | None = None,
+def search_hybrid(
+    index: SearchableIndex, query: Query, filters: Filters, max_candidates: int
 ) -> Ranking:
     """Rank the chunks that share words or meaning with a query."""
     candidates = retrieve_candidates(index, query, max_candidates, filters)
@@ -127,11 +116,7 @@ def search_hybrid(  # noqa: PLR0913 - what is searched, for what, and how thorou
     if compared:
         texts = index.store.catalog.read_chunk_texts(compared)
         boosted = boost_phrases(boosted, measure_phrases(query, texts))
-    ranked = group_by_file(boosted)
-    if accuracy:
-        ranked = refine_semantically(query, ranked, partial(_compute_similarities, index))
-        ranked = _apply_reranker(index, query, ranked, rerank) if rerank else ranked
-    return Ranking(ranked, candidates.embedded_hashes)
+    return Ranking(group_by_file(boosted), candidates.embedded_hashes)
 
 
 def _append_ranking(first: Ranking, more: Ranking) -> Ranking:
@@ -165,25 +150,22 @@ def search_literal(
     return Ranking(ranked[:limit], is_complete=scanned.is_complete and len(ranked) <= limit)
 
 
-def _compute_similarities(
-    index: SearchableIndex, query: str, texts: Sequence[str]
-) -> Sequence[float]:
-    """Return the cosines of the first model that is fast enough."""
-    answers = (vectors.compute_similarities(query, texts) for vectors in index.vector_indexes)
-    return next(filter(len, answers), ())
-
-
-def _apply_reranker(
-    index: SearchableIndex, query: Query, ranked: list[RankedChunk], rerank: RerankFunction
-) -> list[RankedChunk]:
-    read = select_for_reranker(query, ranked)
+def rerank_first_files(
+    index: SearchableIndex, query: Query, ranking: Ranking, rerank: RerankFunction
+) -> Ranking:
+    """Let a reranker read the best chunk of each of the first files."""
+    read = select_for_reranker(ranking.chunks)
+    if len(read) <= 1:
+        return ranking
     contents = index.store.catalog.read_chunk_texts([each.chunk.id for each in read])
     texts = [
         f"{chunk.path}\n{build_embedding_text(chunk.symbols, contents.get(chunk.id, ''))}"
         for chunk, _, _ in read
     ]
-    scores = rerank(query.semantic_query, texts) if texts else ()
-    return blend_reranker_scores(ranked, read, scores) if scores else ranked
+    evidence = rerank(query.semantic_query, texts)
+    if not evidence:
+        return ranking
+    return ranking._replace(chunks=add_evidence(ranking.chunks, read, evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +186,7 @@ class Searcher:
     def run_search(self, text: str, limit: int, cancel: CancelToken, *, accuracy: bool) -> HitList:
         """Return the best chunks for a query; lexical matches alone while there are no vectors.
 
-        ``accuracy`` ranks more candidates, refines the first ones and asks the selected reranker.
+        ``accuracy`` asks the selected reranker about the first files.
         Raises WrongParam for an invalid regex and for a filter that matches nothing, RepoNotExist
         if the folder is gone, Cancelled if texts are still scanned by then.
         """
@@ -252,21 +234,22 @@ class Searcher:
 
     def _rank(self, expression: SearchExpression, query: Query, *, accuracy: bool) -> Ranking:
         """Rank what the query asks for, or what the parts of a long one ask for."""
-        count = ACCURATE_CANDIDATES if accuracy else CANDIDATES
         text = expression.query_text
         is_long = len(text.split()) >= MIN_LONG_QUERY_WORDS
         parts = split_long_query(text) if is_long else (text,)
-        if len(parts) == 1:
-            rerank = self.rerank if accuracy else None
-            return search_hybrid(
-                self.index, query, expression.filters, count, accuracy=accuracy, rerank=rerank
-            )
+        questions = [query] if len(parts) == 1 else list(map(parse_query, parts))
         rankings = [
-            search_hybrid(self.index, parse_query(part), expression.filters, count)
-            for part in parts
+            search_hybrid(self.index, question, expression.filters, CANDIDATES)
+            for question in questions
         ]
-        embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
-        return Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
+        ranking = rankings[0]
+        if len(parts) > 1:
+            embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
+            ranking = Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
+        # A name, a path or a single error is a matter of words.
+        if accuracy and self.rerank and (is_long or query.kind in PROSE_KINDS):
+            ranking = rerank_first_files(self.index, query, ranking, self.rerank)
+        return ranking
 
     def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, bool]]:
         """Return the first chunks that do not overlap and whose files exist; True if unchanged."""

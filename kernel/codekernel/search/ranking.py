@@ -1,11 +1,11 @@
-"""Rank candidates: fuse lexical (BM25) and semantic scores, group by file, refine, rerank.
+"""Rank candidates: fuse lexical (BM25) and semantic scores, group by file, rerank.
 
 Each step is a pure function that returns new values. docs/search.md has what each is worth.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from operator import eq, itemgetter
@@ -13,8 +13,8 @@ from statistics import pstdev
 from typing import NamedTuple
 
 from codekernel.domain.index import IndexedChunk, Signal
-from codekernel.search.boosts import SEMANTIC, BoostedChunk, FusedScore
-from codekernel.search.query_parser import Query, QueryKind
+from codekernel.search.boosts import BoostedChunk, FusedScore
+from codekernel.search.query_parser import QueryKind
 from codekernel.search.retrieval import Candidates
 
 # How much of the score is semantic, by kind of query. On the benchmark: prose .3 .891, .4 .889,
@@ -37,26 +37,18 @@ FILE_TOTAL_BOOST = 0.3
 # Each further chunk of a file counts for half of the one before: .888; counting all fully .85.
 FURTHER_CHUNK_FACTOR = 0.5
 
-# The semantic refinement of accurate searches reads so many of the first chunks.
-MAX_REFINED_CHUNKS = 50
+# Files whose best chunk a reranker reads; ten take 0.4 s of CPU with granite, half of that by the
+# clock of two cores. NDCG@10 of CoSQA gains .040 with ten, .055 with twenty; the others the same.
+MAX_RERANKED_FILES = 10
 
-# Of the best score, what the nearest chunk and the nearest path gain.
-SEMANTIC_REFINE_BOOST = 0.1
+# What a cosine of 1 adds to the logarithm of a score. Gain of granite, English repositories,
+# histories, CoSQA, bug reports: 1.5 .005 .007 .036 .011, 2 .006 .009 .040 .011, 3 .003 .010 .050
+# -.006.
+COSINE_WEIGHT = 2.0
 
-PATH_SIMILARITY_BOOST = 0.1
-
-# The folders around a file that say what it is for; its name says it twice as clearly.
-_MAX_PATH_FOLDERS = 2
-
-# Files whose best chunk is read; each takes some 35 milliseconds of two cores. Benchmark with ours:
-# 6 .8975, 10 .8970, 20 .8970, without it .8944.
-MAX_RERANKED_FILES = 6
-
-# What one unit of log odds is worth. Benchmark with ten files: .01 .8957, .02 .8970, .03 .8970.
-RERANKER_WEIGHT = 0.02
-
-# The log odds of our reranker deviate by 1.5 from their mean; no other has much more weight.
-MAX_RERANKER_DEVIATION = 2.0
+# What one unit of a cross-encoder's log odds adds to it, and by how much they may deviate.
+LOG_ODDS_WEIGHT = 0.02
+MAX_LOG_ODDS_DEVIATION = 2.0
 
 # A reranker whose rank correlation with the order is lower is ignored.
 MIN_RERANKER_CORRELATION = 0.0
@@ -66,9 +58,6 @@ _MIN_PROBABILITY = 1e-6
 
 # Names and paths are ranked by what they name; only these are a matter of meaning.
 PROSE_KINDS = frozenset({QueryKind.PROSE, QueryKind.HAN})
-
-# Returns the cosines of a query and short texts; empty if no model is fast enough.
-ComputeSimilarities = Callable[[str, Sequence[str]], Sequence[float]]
 
 # Read once: a member of an Enum costs a tenth of a microsecond in Python 3.11, for each chunk.
 FILE_TOTAL, FURTHER_CHUNK = Signal.FILE_TOTAL, Signal.FURTHER_CHUNK
@@ -181,54 +170,45 @@ def fuse_rankings(rankings: Sequence[Sequence[RankedChunk]]) -> list[RankedChunk
     return sorted(fused, key=lambda each: (-each.score, each.chunk.path, each.chunk.begin))
 
 
-def refine_semantically(
-    query: Query, ranked: Sequence[RankedChunk], compute_similarities: ComputeSimilarities
-) -> list[RankedChunk]:
-    """Return the order with the first chunks compared once more: their texts and their paths."""
-    first, rest = ranked[:MAX_REFINED_CHUNKS], ranked[MAX_REFINED_CHUNKS:]
-    if query.kind not in PROSE_KINDS or len(first) <= 1:
-        return list(ranked)
-    unit = first[0].score
-    nearness = _scale_min_max([each.signals[SEMANTIC] for each in first])
-    similarity = _compare_paths(query, first, compute_similarities)
-    refined = [
-        each.add(Signal.SEMANTIC_REFINE, SEMANTIC_REFINE_BOOST * unit * near).add(
-            Signal.PATH_SIMILARITY, PATH_SIMILARITY_BOOST * unit * similar
-        )
-        for each, near, similar in zip(first, nearness, similarity, strict=True)
-    ]
-    return [*sorted(refined, key=_get_score, reverse=True), *rest]
-
-
-def select_for_reranker(query: Query, ranked: Sequence[RankedChunk]) -> list[RankedChunk]:
-    """Return the best chunk of each of the first files; none for a name, a path or an error."""
+def select_for_reranker(ranked: Sequence[RankedChunk]) -> list[RankedChunk]:
+    """Return the best chunk of each of the first files."""
     best: dict[str, RankedChunk] = {}
     for each in ranked:
         best.setdefault(each.chunk.path, each)
         if len(best) == MAX_RERANKED_FILES:
             break
-    return list(best.values()) if query.kind in PROSE_KINDS and len(best) > 1 else []
+    return list(best.values())
 
 
-def blend_reranker_scores(
-    ranked: Sequence[RankedChunk], read: Sequence[RankedChunk], scores: Sequence[float]
+def weigh_cosines(cosines: Sequence[float]) -> list[float]:
+    """Return the evidence of an embedding model: what it adds to the logarithm of each score."""
+    return [COSINE_WEIGHT * cosine for cosine in cosines]
+
+
+def weigh_probabilities(probabilities: Sequence[float]) -> list[float]:
+    """Return the evidence of a cross-encoder, whose scale may be any."""
+    odds = [_compute_log_odds(value) for value in probabilities]
+    deviation = pstdev(odds) if odds else 0.0
+    weight = LOG_ODDS_WEIGHT * min(1.0, MAX_LOG_ODDS_DEVIATION / max(deviation, _MIN_PROBABILITY))
+    return [weight * value for value in odds]
+
+
+def add_evidence(
+    ranked: Sequence[RankedChunk], read: Sequence[RankedChunk], evidence: Sequence[float]
 ) -> list[RankedChunk]:
-    """Return the order with the reranker's scores (0..1, of the chunks it read) blended in."""
-    correlation = compute_rank_correlation([each.score for each in read], scores)
+    """Return the order with a reranker's evidence on the chunks it read, which counts by file."""
+    correlation = compute_rank_correlation([each.score for each in read], evidence)
     if correlation < MIN_RERANKER_CORRELATION:
         return list(ranked)
-    odds = [_compute_log_odds(score) for score in scores]
-    weight = min(1.0, MAX_RERANKER_DEVIATION / max(pstdev(odds), _MIN_PROBABILITY))
-    least = min(odds)
+    least = min(evidence, default=0.0)
     factors = {
-        each.chunk.path: math.exp(RERANKER_WEIGHT * weight * (value - least))
-        for each, value in zip(read, odds, strict=True)
+        each.chunk.path: math.exp(value - least) for each, value in zip(read, evidence, strict=True)
     }
-    blended = [
+    reranked = [
         each.add(Signal.RERANKER, each.score * (factors.get(each.chunk.path, 1.0) - 1))
         for each in ranked
     ]
-    return sorted(blended, key=_get_score, reverse=True)
+    return sorted(reranked, key=_get_score, reverse=True)
 
 
 def drop_overlapping(ranked: Iterable[RankedChunk]) -> Iterator[RankedChunk]:
@@ -239,13 +219,6 @@ def drop_overlapping(ranked: Iterable[RankedChunk]) -> Iterator[RankedChunk]:
         if all(end <= other_begin or begin >= other_end for other_begin, other_end in spans):
             spans.append((begin, end))
             yield each
-
-
-def describe_path(path: str) -> str:
-    """Return the words of a path that a model compares with the query."""
-    *folders, file = path.split("/")
-    name = file.rpartition(".")[0] or file
-    return " ".join([*folders[-_MAX_PATH_FOLDERS:], name, name])
 
 
 def compute_rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
@@ -282,13 +255,3 @@ def _sort_by_score(boosted: Sequence[BoostedChunk]) -> list[BoostedChunk]:
     if any(map(eq, scores, islice(scores, 1, None))):  # seldom: only then is it worth the keys
         by_score.sort(key=lambda each: (-each[1], each[0].path, each[0].begin))
     return by_score
-
-
-def _compare_paths(
-    query: Query, ranked: Sequence[RankedChunk], compute_similarities: ComputeSimilarities
-) -> list[float]:
-    """Return how near the path of each chunk is to the query, 0..1; zeros if no model says it."""
-    texts = {each.chunk.path: describe_path(each.chunk.path) for each in ranked}
-    cosines = compute_similarities(query.semantic_query, list(texts.values()))
-    by_path = dict(zip(texts, cosines, strict=False))
-    return _scale_min_max([by_path.get(each.chunk.path, 0.0) for each in ranked])

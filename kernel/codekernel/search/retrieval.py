@@ -40,9 +40,6 @@ class SemanticIndex(Protocol):
     def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
         """Return whether a text of this config's chunk size is still to be embedded."""
 
-    def compute_similarities(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return the cosines of a query and short texts; empty if the model is too slow."""
-
 
 class SearchableIndex(Protocol):
     """The index of one repository."""

@@ -44,7 +44,10 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         replace(config, model_name=local_models.resolve_model_name(config.model_name, names))
         for config in convert_values(search.embedding_config.configs, list[EmbeddingConfig])
     )
-    rerank_configs = convert_values(search.rerank_config.configs, tuple[RerankConfig, ...])
+    rerank_configs = tuple(
+        replace(config, model_name=local_models.resolve_model_name(config.model_name, names))
+        for config in convert_values(search.rerank_config.configs, list[RerankConfig])
+    )
     return Settings(
         search_limit=search.search_limit,
         embedding_configs=configs or local_models.build_default_embedding_configs(),

@@ -25,16 +25,16 @@ STATIC_MODEL = "codekernel-static-v2"
 
 TRANSFORMER_MODEL = "granite-embedding-30m-english"
 
-RERANKER_MODEL = "codekernel-reranker-v1"
-
 _BUILT_IN_KINDS = {
     STATIC_MODEL: ModelKind.EMBEDDING,
     TRANSFORMER_MODEL: ModelKind.EMBEDDING,
-    RERANKER_MODEL: ModelKind.RERANK,
 }
 
 # Models bundled once; settings that name one mean its successor.
-SUPERSEDED_MODELS = {"codekernel-static-v1": STATIC_MODEL}
+SUPERSEDED_MODELS = {
+    "codekernel-static-v1": STATIC_MODEL,
+    "codekernel-reranker-v1": TRANSFORMER_MODEL,
+}
 
 _PACKAGE = Path(__file__).parents[1]
 
@@ -96,7 +96,7 @@ def build_default_embedding_configs() -> tuple[EmbeddingConfig, ...]:
 
 def build_default_rerank_configs() -> tuple[RerankConfig, ...]:
     """Return the rerank configs for settings that have none; used for accurate searches only."""
-    return (RerankConfig(RERANKER_MODEL, is_selected=True),)
+    return (RerankConfig(TRANSFORMER_MODEL, is_selected=True),)
 
 
 def build_default_settings() -> Settings:

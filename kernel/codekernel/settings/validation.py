@@ -30,6 +30,9 @@ MIN_CONTEXT_TOKENS = 1024  # tokens; the rules of a conversation and one excerpt
 
 MAX_PORT = 65_535
 
+# An embedding model ranks by the cosine of the query and a text.
+RERANKER_KINDS = (ModelKind.RERANK, ModelKind.EMBEDDING)
+
 MAX_SAFE_INTEGER = 2**53 - 1  # the last whole number that a JavaScript front end can show exactly
 
 
@@ -102,7 +105,7 @@ def _check_embedding_configs(file: SettingsFile) -> Iterator[str]:
     for index, config in enumerate(configs):
         key = f"{place}[{index}]"
         name = config.model_name
-        yield from _check_model_reference(f"{key}.modelName", name, ModelKind.EMBEDDING, file)
+        yield from _check_model_reference(f"{key}.modelName", name, file, ModelKind.EMBEDDING)
         yield from _check_range(f"{key}.inputLength", config.max_chunk_chars, 1, MAX_CHUNK_CHARS)
 
 
@@ -112,7 +115,7 @@ def _check_rerank_configs(file: SettingsFile) -> Iterator[str]:
     yield from _check_unique(place, "modelName", [config.model_name for config in configs])
     for index, config in enumerate(configs):
         key = f"{place}[{index}].modelName"
-        yield from _check_model_reference(key, config.model_name, ModelKind.RERANK, file)
+        yield from _check_model_reference(key, config.model_name, file, *RERANKER_KINDS)
     selected = sum(config.is_selected for config in configs)
     if selected > 1:
         yield f"{place} must have at most one selected, got {selected}"
@@ -188,14 +191,15 @@ def _check_unique(place: str, field: str, names: Iterable[str]) -> Iterator[str]
 
 
 def _check_model_reference(
-    key: str, name: str, kind: ModelKind, file: SettingsFile
+    key: str, name: str, file: SettingsFile, *kinds: ModelKind
 ) -> Iterator[str]:
     listed = {model.name: model.type for model in file.local_model_management.models}
     known = {model.name: model.kind for model in list_built_in_models()} | listed
     found = known.get(resolve_model_name(name, listed))
-    if name.strip() and found is not kind:
+    if name.strip() and found not in kinds:
         but = f'but "{name}" is of type {found.value}' if found else f'got "{name}"'
-        yield f"{key} must be the name of a local model of type {kind.value}, {but}"
+        wanted = " or ".join(kind.value for kind in kinds)
+        yield f"{key} must be the name of a local model of type {wanted}, {but}"
 
 
 HasApiKey = Callable[[str], bool]

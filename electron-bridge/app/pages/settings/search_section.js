@@ -106,7 +106,11 @@ function rerankField(store) {
   );
   const problem = problemAt(store, LISTS.rerank) ?? problems.find(Boolean);
   const names = [
-    ...new Set([...modelNames(store, 'rerank'), ...configs.map(({ modelName }) => modelName)]),
+    ...new Set([
+      ...modelNames(store, 'rerank'),
+      ...modelNames(store, 'embedding'),
+      ...configs.map(({ modelName }) => modelName),
+    ]),
   ];
   const id = idOf(LISTS.rerank);
   return html`<div class="field" data-path=${LISTS.rerank}>

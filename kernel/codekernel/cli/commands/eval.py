@@ -208,19 +208,14 @@ def run_trials(
         results.append(trials.run_setting("words + all of these"))
         comparisons.append(_compare_results("All together", best, results[-1], ""))
 
-    def add_result(what: str, setting: str, *, reranked: bool) -> None:
-        before = results[-1]
-        after = trials.run_setting(setting, accuracy=True, reranked=reranked)
-        cost = f"{after.milliseconds - before.milliseconds:.0f} ms per search"
-        comparisons.append(_compare_results(what, before, after, cost))
-        results.append(after)
-
-    add_result("Accuracy", "all, accuracy asked for", reranked=False)
     is_selected, trouble = trials.session.find_reranker()
     if trouble:
         remarks.append(f"The reranker was not tried: {trouble}.")
     elif is_selected:
-        add_result("The reranker", "all + reranker", reranked=True)
+        before, after = results[-1], trials.run_setting("all + reranker", accuracy=True)
+        cost = f"{after.milliseconds - before.milliseconds:.0f} ms per search"
+        comparisons.append(_compare_results("The reranker", before, after, cost))
+        results.append(after)
     return results, comparisons, remarks
 
 

@@ -38,8 +38,6 @@ SIGNAL_DESCRIPTIONS = {
     Signal.FILE_TOTAL: "other parts of the file fit too",
     Signal.FILE_KIND: "of the kind of file (test, example, generated...)",
     Signal.FURTHER_CHUNK: "a better hit is in the same file",
-    Signal.SEMANTIC_REFINE: "of the best ones it is near in meaning",
-    Signal.PATH_SIMILARITY: "what its path says is near in meaning",
     Signal.RERANKER: "the reranker agrees",
 }
 

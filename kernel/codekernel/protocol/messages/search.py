@@ -19,9 +19,8 @@ class Search(Message, frozen=True, tag="search"):
     explain: bool = False
     # Not in the document: false ranks by words alone.
     semantic: bool = True
-    # Of these embedding configs alone, and without the selected reranker: to compare them.
+    # Of these embedding configs alone: to compare them.
     configs: list[str] | None = None
-    reranked: bool = True
 
 
 class SearchResult(ReplyData, frozen=True, omit_defaults=True):

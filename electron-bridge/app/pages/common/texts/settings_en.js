@@ -57,7 +57,7 @@ export const settingsEn = {
   'rerank.title': 'Reranking model',
   'rerank.none': 'None',
   'rerank.hint': 'Reorders the best results when “Deeper ranking” is on; slower.',
-  'rerank.hint.none': 'To rerank results, add a model of type rerank below.',
+  'rerank.hint.none': 'To rerank results, add a model of type rerank or embedding below.',
 
   'models.add': 'Add your own model',
   'models.add.hint':

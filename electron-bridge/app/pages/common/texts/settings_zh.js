@@ -52,7 +52,7 @@ export const settingsZh = {
   'rerank.title': '重排模型',
   'rerank.none': '无',
   'rerank.hint': '在要求精确时，为最好的结果重新排序；速度较慢。',
-  'rerank.hint.none': '要使用重排，请在下方添加类型为“重排”的模型。',
+  'rerank.hint.none': '要使用重排，请在下方添加类型为“重排”或“嵌入”的模型。',
 
   'models.add': '添加自己的模型',
   'models.add.hint':

@@ -22,7 +22,7 @@ export const searchEn = {
   'search.more': 'More results',
   'search.accuracy': 'Deeper ranking',
   'search.accuracy.hint':
-    'Looks at more, and again at the best results; the reranking model, if one is selected, is asked too. Slower.',
+    'The reranking model of the settings reads the best results; takes about a quarter of a second.',
 
   'count.found': { one: '{count} result in {ms} ms', other: '{count} results in {ms} ms' },
   'count.none': 'No results, {ms} ms',
@@ -84,8 +84,6 @@ export const searchEn = {
   'why.part.file-as-a-whole': 'The file as a whole',
   'why.part.further-chunk-of-its-file': 'Another part of the file is better',
   'why.part.exact': 'Holds what you wrote, word for word',
-  'why.part.nearness': 'Nearest in meaning',
-  'why.part.meaning-of-its-path': 'Meaning of its path',
   'why.part.reranker': 'Reranking model',
 
   'keys.title': 'Syntax and keys',

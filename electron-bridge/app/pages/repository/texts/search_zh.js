@@ -21,7 +21,7 @@ export const searchZh = {
   'search.more': '更多结果',
   'search.accuracy': '深度排序',
   'search.accuracy.hint':
-    '查看更多候选并对靠前的结果再次排序；如已选择重排模型，也会使用。速度较慢。',
+    '由设置中的重排模型阅读最好的结果；约需四分之一秒。',
 
   'count.found': '{count} 个结果，用时 {ms} 毫秒',
   'count.none': '没有结果，用时 {ms} 毫秒',
@@ -81,8 +81,6 @@ export const searchZh = {
   'why.part.file-as-a-whole': '整个文件',
   'why.part.further-chunk-of-its-file': '同一文件有更好的片段',
   'why.part.exact': '逐字含有所写的文字',
-  'why.part.nearness': '含义最接近',
-  'why.part.meaning-of-its-path': '路径的含义',
   'why.part.reranker': '重排模型',
 
   'keys.title': '语法与快捷键',
