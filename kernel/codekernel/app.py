@@ -17,6 +17,7 @@ from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, Lazy
+from codekernel.domain.settings import AgentCommand
 from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
@@ -57,6 +58,7 @@ from codekernel.transport.local_endpoint import LocalListener, LocalPipe
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
+    from codekernel.sync.agents import AgentBackend
     from codekernel.sync.kernel_agents import KernelAgents
 
 logger = logging.getLogger(__name__)
@@ -245,8 +247,7 @@ class Kernel:
         )
 
     def _open_agents(self, turns: "Callable[[], AgentTurns]") -> "KernelAgents":
-        from codekernel.adapters.acp.opening import make_agent_opener  # noqa: PLC0415 - with the first task
-        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415
+        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415 - with the first task
 
         return KernelAgents(
             KernelParts(
@@ -258,9 +259,14 @@ class Kernel:
                 turns,
                 is_shared=isinstance(self._listener, LocalListener),
                 on_idle=lambda: self._stop_requests.put(None),
-                open_foreign_agent=make_agent_opener(self._user_data.root),
+                open_foreign_agent=self._open_foreign_agent,
             )
         )
+
+    def _open_foreign_agent(self, command: AgentCommand) -> "AgentBackend":
+        from codekernel.adapters.acp.backend import open_acp_backend  # noqa: PLC0415 - the SDK: 34 MB
+
+        return open_acp_backend(command, self._user_data.root)
 
     @property
     def _idle_timeout_seconds(self) -> float:

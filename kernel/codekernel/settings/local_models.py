@@ -19,6 +19,7 @@ from codekernel.domain.settings import (
 )
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import InvalidModel
+from codekernel.inference.model_folder import read_json_file, read_model_folder
 from codekernel.llm.providers.gguf import find_gguf, read_context_length
 
 STATIC_MODEL = "codekernel-static-v2"
@@ -175,11 +176,6 @@ def _inspect_model(model: LocalModel, shipped: dict[str, Any]) -> LocalModelInfo
 
 def _inspect_onnx_model(model: LocalModel) -> tuple[int | None, list[str]]:
     """Return the vector length, if any, and a description; raises InvalidModel."""
-    from codekernel.inference.model_folder import (  # noqa: PLC0415 - heavy
-        read_json_file,
-        read_model_folder,
-    )
-
     folder = read_model_folder(model.path)
     config = read_json_file(model.path / "config.json")
     lengths = [config[key] for key in _DIMENSION_KEYS if isinstance(config.get(key), int)]

@@ -171,8 +171,6 @@ def test_an_editor_uses_a_foreign_agent_of_the_settings(world: ForeignWorld) -> 
 def test_nothing_of_the_sdk_is_imported_before_an_agent_is_used() -> None:
     code = (
         "import sys, codekernel.app, codekernel.sync.kernel_agents;"
-        "import codekernel.adapters.acp.opening as o; from pathlib import Path;"
-        "o.make_agent_opener(Path('.'));"
         "print([name for name in ('acp', 'pydantic', 'asyncio') if name in sys.modules])"
     )
     done = subprocess.run(

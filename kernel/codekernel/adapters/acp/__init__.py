@@ -12,7 +12,6 @@ take 34 MB. Modules, in the order data meets them:
     turn.py           a running turn, as messages of document 004
     session.py        a session: turns, permissions, cancelling
     turn_changes.py   what a turn changed: listed, and recorded for undo
-    opening.py        agents of the settings; imports the SDK when one is used
     backend.py        all of it as an agent of the sync engine
 
   an editor uses our agent

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from codekernel.adapters.acp.agent_process import find_program
@@ -23,6 +24,14 @@ from codekernel.sync.agents import BackendPermission, McpServerCommand
 # Processes that wait for the next prompt; an agent of npm takes 200 MB. More are ended, and started
 # again when they are needed, if the agent can load its sessions.
 MAX_IDLE_AGENTS = 3
+
+
+_open_recorder = cache(TurnRecorder)  # one of each userData: agents may share a folder
+
+
+def open_acp_backend(command: AgentCommand, user_data: Path) -> "AcpBackend":
+    """Return the backend of an agent that the settings name."""
+    return AcpBackend(command, _open_recorder(user_data))
 
 
 class AcpBackend:

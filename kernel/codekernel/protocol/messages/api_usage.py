@@ -1,13 +1,9 @@
 """Messages of what the chat models have used, in tokens and, where a price is known, in money."""
 
-from typing import TYPE_CHECKING
-
 from msgspec import UNSET, UnsetType, field
 
+from codekernel.domain.settings import Price
 from codekernel.protocol.envelope import Message, ReplyData
-
-if TYPE_CHECKING:  # 15 ms, which the first question can wait for and a start cannot
-    from codekernel.domain.turn import Price
 
 COST_DIGITS = 6
 
@@ -48,6 +44,6 @@ class GetApiUsageReply(ReplyData, frozen=True):
     api_usage: list[ApiUsageEntry]
 
 
-def compute_token_cost(price: "Price | None", input_tokens: int, output_tokens: int) -> TokenCost:
+def compute_token_cost(price: Price | None, input_tokens: int, output_tokens: int) -> TokenCost:
     """What tokens cost, where a price is known."""
     return round(price.compute_cost(input_tokens, output_tokens), COST_DIGITS) if price else UNSET
