@@ -16,7 +16,7 @@ from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
-from codekernel.domain.concurrency import CancelToken, Lazy
+from codekernel.domain.concurrency import CancelToken, Lazy, start_thread
 from codekernel.domain.settings import AgentCommand
 from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
@@ -347,13 +347,7 @@ class Kernel:
         return attach_mcp(services, info, asked, pipe)
 
     def _start_thread(self, name: str, work: Callable[[], object]) -> None:
-        def guarded() -> None:
-            try:
-                work()
-            except BaseException as error:  # noqa: BLE001 - the guard of this thread
-                self.crash(error)
-
-        threading.Thread(target=guarded, name=name, daemon=True).start()
+        start_thread(name, work, self.crash)
 
     def _describe_status(self) -> KernelStatus:
         return describe_status(

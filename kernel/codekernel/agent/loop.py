@@ -54,8 +54,8 @@ _PLAN_FIRST_MESSAGE = (
     " several steps, or with action skip for a simple one; then call {name} again."
 )
 
-_MASKED_SECRET_MESSAGE = (
-    "These arguments have [masked: ...] in them, which stands for a secret that you were not shown;"  # noqa: S105
+_MASKED_TEXT_MESSAGE = (
+    "These arguments have [masked: ...] in them, which stands for a secret that you were not shown;"
     " writing it would destroy the secret. Change only the text around it, by an edit of that place"
     " alone."
 )
@@ -212,7 +212,7 @@ class _AgentTask:
                 return make_failure(_PLAN_FIRST_MESSAGE.format(name=call.name))
             writes = registry[call.name].permission in {ToolPermission.WRITES, ToolPermission.RUNS}
             if writes and self._transcript.has_mask_in(call):
-                return make_failure(_MASKED_SECRET_MESSAGE)
+                return make_failure(_MASKED_TEXT_MESSAGE)
         return registry.call(call.name, call.arguments, self._context)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from codekernel.domain.chat import AgentMessage
 from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
-from codekernel.domain.settings import OWN_AGENT as OWN_AGENT  # noqa: PLC0414 - it is used from here
+from codekernel.domain.settings import OWN_AGENT
 
 # In ``meta`` of a message of the engine itself, which is for a person: what it is about.
 META_NOTICE = "notice"

@@ -271,7 +271,7 @@ def open_regular(path: str | Path, *, folder: FolderHandle | None = None) -> int
     try:
         descriptor = folder.open_file(str(path)) if folder else os.open(path, _OPEN_FLAGS)
     except OSError as error:
-        if error.errno in _NOT_REGULAR_ERRNOS or (os.name == "nt" and os.path.isdir(path)):  # noqa: PTH112
+        if error.errno in _NOT_REGULAR_ERRNOS or (os.name == "nt" and Path(path).is_dir()):
             raise _build_not_regular_error(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

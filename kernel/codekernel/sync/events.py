@@ -95,7 +95,8 @@ class EventReader:
 class EventLog:
     """The events of one run of the engine; safe to use from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_events: int = MAX_KEPT_EVENTS) -> None:
+        self._max_events = max_events
         self._run = secrets.token_hex(8)
         self._last_id = 0
         self._kept: deque[_Entry] = deque()
@@ -113,7 +114,7 @@ class EventLog:
                 event = replace(event, id=self._last_id)
                 self._kept.append((event, size))
                 self._kept_bytes += size
-                while len(self._kept) > MAX_KEPT_EVENTS or self._kept_bytes > MAX_KEPT_BYTES:
+                while len(self._kept) > self._max_events or self._kept_bytes > MAX_KEPT_BYTES:
                     self._kept_bytes -= self._kept.popleft()[1]
             readers = list(self._readers)
             # Within the lock, so that every reader has the events in their order.

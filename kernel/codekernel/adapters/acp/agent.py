@@ -5,10 +5,10 @@ again here or followed on any other device.
 """
 
 import asyncio
-import os
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from acp import PROTOCOL_VERSION, Client, RequestError, schema
@@ -110,7 +110,7 @@ class EditorAgent:
 
     async def new_session(self, cwd: str, **_: Any) -> schema.NewSessionResponse:
         """Start a session in a folder; the MCP servers of the editor are not used."""
-        if not os.path.isabs(cwd):  # noqa: PTH117 - it is not resolved
+        if not Path(cwd).is_absolute():
             raise RequestError.invalid_params({"details": "cwd must be an absolute path"})
         await self._is_following.wait()  # or events would be missed
         new = NewSession(cwd, self._actor, self._kind, tag=str(uuid.uuid4()))

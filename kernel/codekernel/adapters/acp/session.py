@@ -16,7 +16,7 @@ from pathlib import Path
 
 from acp import schema
 
-from codekernel.adapters.acp.agent_process import AgentProcess
+from codekernel.adapters.acp.agent_process import AgentLimits, AgentProcess
 from codekernel.adapters.acp.connection import AgentConnection, EventLoopThread
 from codekernel.adapters.acp.turn import AcpTurn, AskedPermission
 from codekernel.domain.settings import AgentCommand
@@ -27,9 +27,6 @@ from codekernel.sync.agents import (
     McpServerCommand,
     UsageUpdated,
 )
-
-# Ten times the longest turn that anybody reads; then the agent is ended.
-MAX_TURN_BYTES = 64 * 1024 * 1024
 
 # More are refused: no person answers them.
 MAX_OPEN_PERMISSIONS = 16
@@ -56,6 +53,7 @@ class AcpSession:
         folder: Path,
         servers: Sequence[McpServerCommand],
         loop_thread: EventLoopThread,
+        limits: AgentLimits,
     ) -> None:
         """Start the agent and exchange capabilities. Raises KernelError."""
         self.folder = folder
@@ -66,9 +64,12 @@ class AcpSession:
         self.reads_only = False
         self.prompt_lock = threading.Lock()
         self._loop_thread = loop_thread
+        self._limits = limits
         self._turn: AcpTurn | None = None
         self._open: dict[str, _OpenPermission] = {}
-        self.connection = AgentConnection(AgentProcess(command, folder), loop_thread, self)
+        self.connection = AgentConnection(
+            AgentProcess(command, folder), loop_thread, self, limits.start_timeout_seconds
+        )
         with self._close_on_error():
             self.connection.initialize()
 
@@ -116,7 +117,7 @@ class AcpSession:
         if turn is None:
             return
         turn.received_bytes += size
-        if turn.received_bytes > MAX_TURN_BYTES:
+        if turn.received_bytes > self._limits.max_turn_bytes:
             self.connection.process.fail(f"it sent {turn.received_bytes:,} bytes in one turn")
 
     def is_congested(self) -> bool:
@@ -145,7 +146,7 @@ class AcpSession:
         self, text: str, on_update: OnUpdate, ask: Callable[[BackendPermission], None]
     ) -> str:
         """Run a turn and return its stop reason. Raises KernelError."""
-        turn = self._turn = AcpTurn(self.id)
+        turn = self._turn = AcpTurn(self.id, self._limits)
         answer = self.connection.begin_prompt(self.id, text)
         answer.add_done_callback(lambda _: turn.end())
         try:

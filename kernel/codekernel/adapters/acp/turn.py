@@ -11,22 +11,14 @@ from enum import Enum, auto
 
 from acp import schema
 
+from codekernel.adapters.acp.agent_process import AgentLimits
 from codekernel.adapters.acp.update_reader import AcpStep, TurnReader
 from codekernel.agent.agent_thread import AgentMessageStream
 from codekernel.domain.turn_events import RoundStarted
 from codekernel.sync.agents import AgentUpdate, BackendPermission, PlanUpdated
 
-# How often a growing message is sent again: often enough to be read as it comes.
-MESSAGE_INTERVAL_SECONDS = 0.1
-
 # A message that grows beyond this goes on as another one.
 MAX_MESSAGE_CHARACTERS = 200_000
-
-# Updates that no thread has taken yet: the agent waits while there are more.
-MAX_PENDING_UPDATES = 1000
-
-# An agent that goes on after it was told to stop is ended.
-CANCEL_TIMEOUT_SECONDS = 10.0
 
 
 class _TurnSignal(Enum):
@@ -45,13 +37,14 @@ class AskedPermission:
 class AcpTurn:
     """One turn of a session."""
 
-    def __init__(self, session: str) -> None:
+    def __init__(self, session: str, limits: AgentLimits) -> None:
+        self._limits = limits
         self.received_bytes = 0
         self._session = session
         self._items: queue.Queue[object] = queue.Queue()
         self._cancel_deadline = 0.0
         self._reader = TurnReader()
-        self._stream = AgentMessageStream(interval_seconds=MESSAGE_INTERVAL_SECONDS)
+        self._stream = AgentMessageStream(interval_seconds=limits.message_interval_seconds)
         self._grown_characters = 0
 
     @property
@@ -62,11 +55,11 @@ class AcpTurn:
     @property
     def is_congested(self) -> bool:
         """Whether the agent should wait until its updates are taken."""
-        return self._items.qsize() > MAX_PENDING_UPDATES
+        return self._items.qsize() > self._limits.max_pending_updates
 
     def cancel(self) -> None:
-        """Wait for the end no longer than CANCEL_TIMEOUT_SECONDS from now on."""
-        self._cancel_deadline = time.monotonic() + CANCEL_TIMEOUT_SECONDS
+        """Wait for the end only for a moment from now on."""
+        self._cancel_deadline = time.monotonic() + self._limits.cancel_timeout_seconds
 
     def put(self, item: object) -> None:
         """Add an update of the SDK, or a permission."""
@@ -80,7 +73,7 @@ class AcpTurn:
         """Yield the updates until the end; ask for permissions in their place."""
         while not self.is_cancelled or time.monotonic() < self._cancel_deadline:
             try:
-                item = self._items.get(timeout=MESSAGE_INTERVAL_SECONDS)
+                item = self._items.get(timeout=self._limits.message_interval_seconds)
             except queue.Empty:
                 yield from self._stream.feed(None)
                 yield from self._feed(self._reader.read_waiting())

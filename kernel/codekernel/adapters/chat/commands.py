@@ -368,7 +368,7 @@ class ChatCommands:
         return session
 
 
-def is_notices_only(chat: ChatBinding, default: bool) -> bool:  # noqa: FBT001 - what the settings say
+def is_notices_only(chat: ChatBinding, *, default: bool) -> bool:
     """Return whether a chat gets notices alone."""
     return default if chat.is_notices_only is None else chat.is_notices_only
 

@@ -30,9 +30,12 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import WrongParam
 from codekernel.transport.http_messages import RequestHead, render_text
 from codekernel.transport.lines import MAX_LINE_BYTES
-from codekernel.transport.listener import HttpListener, open_listening_socket
-
-LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
+from codekernel.transport.listener import (
+    ANY_HOST,
+    LOOPBACK_HOST,
+    HttpListener,
+    open_listening_socket,
+)
 
 
 def is_loopback(host: str) -> bool:
@@ -179,7 +182,7 @@ class BackendConnector:
             # A backend that accepts and closes at once counts as a failure.
             pause = INITIAL_BACKOFF_SECONDS if received else pause
             self._report(f"{reason}; trying again in {pause:.1f} s")
-            stop.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - jitter, no secret
+            stop.wait(pause * random.SystemRandom().uniform(0.8, 1.2))
             pause = min(2 * pause, MAX_BACKOFF_SECONDS)
 
     def _connect_once(self, stop: CancelToken) -> tuple[int, str]:

@@ -43,11 +43,14 @@ from codekernel.transport.http_messages import (
     render_response,
     render_text,
 )
-from codekernel.transport.listener import HttpListener, open_listening_socket
+from codekernel.transport.listener import (
+    ANY_HOST,
+    LOOPBACK_HOST,
+    HttpListener,
+    open_listening_socket,
+)
 
 logger = logging.getLogger(__name__)
-
-LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
 
 HEALTH_PATH, CHAT_PATH = "/health", "/api/chat/stream"
 

@@ -221,7 +221,7 @@ class ChatDelivery:
 
     def _plan(self, followed: _FollowedSession) -> list[PlannedCard]:
         chat = self._parts.bindings.get_chat(self.chat_id)
-        notices = is_notices_only(chat, self._parts.notices_only)
+        notices = is_notices_only(chat, default=self._parts.notices_only)
         key = (followed.feed.revision, notices)
         if key != followed.plan_key:
             state = followed.feed.read_state()

@@ -270,7 +270,7 @@ class LarkInbox:
             return _make_toast("error", str(error))
         decision = describe_decision(outcome.permission)
         chat = self._parts.bindings.get_chat(click.chat_id)
-        notices = is_notices_only(chat, self._parts.notices_only)
+        notices = is_notices_only(chat, default=self._parts.notices_only)
         card = render_permission(
             record, outcome.permission, click.chat_id, self._parts.buttons, notices=notices
         )

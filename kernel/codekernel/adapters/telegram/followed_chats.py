@@ -207,7 +207,7 @@ class FollowedChats:
     def _render_turn(
         self, binding: ChatBinding, record: AgentSessionRecord, turn: ChatTurn
     ) -> Sequence[Page]:
-        if is_notices_only(binding, self._notices_only):
+        if is_notices_only(binding, default=self._notices_only):
             return render_notice(turn, name_session(record))
         local_id = turn.request.local_id if turn.request else ""
         return render_turn(turn, shows_request=not local_id.startswith(f"{binding.chat_id}:"))
@@ -237,7 +237,7 @@ class FollowedChats:
             permission,
             name_session(record),
             buttons,
-            is_notice=is_notices_only(binding, self._notices_only),
+            is_notice=is_notices_only(binding, default=self._notices_only),
         )
         key = _name_permission(permission)
         is_decided = permission.status is not PermissionStatus.PENDING

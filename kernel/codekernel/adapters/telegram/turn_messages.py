@@ -263,7 +263,7 @@ class TurnMessages:
                 self._remove(chat, item, begun)
                 raise
             # Another attempt would fail as well, and hold up everything behind it.
-            logger.error("a file was refused by Telegram: %s", error.description)  # noqa: TRY400
+            logger.warning("a file was refused by Telegram: %s", error.description)
             message_id = GONE_MESSAGE_ID
         else:
             self.note_message_id(chat.id, message_id)
@@ -279,7 +279,7 @@ class TurnMessages:
         except TelegramRefused as error:
             if error.is_passing:
                 raise
-            logger.error("a message was refused by Telegram: %s", error.description)  # noqa: TRY400
+            logger.warning("a message was refused by Telegram: %s", error.description)
             caption = "Telegram refused this message."
             return self._api.send_document(chat_id, "message.html", page.html, caption)
 

@@ -26,7 +26,7 @@ from codekernel.agent.workspace.text_file import FileStates
 from codekernel.cli import model_selection
 from codekernel.cli.agent_turn import AgentEventReader, AgentTask
 from codekernel.cli.argument_types import MAX_PORT
-from codekernel.cli.arguments import DEFAULT_KODE_PORT, KODE_PORT_FROM_ENV, KODE_SECRET_NAME
+from codekernel.cli.arguments import DEFAULT_KODE_PORT, KODE_KEY_NAME, KODE_PORT_FROM_ENV
 from codekernel.cli.kernel_access import KernelFinder
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
@@ -105,8 +105,8 @@ def _serve_http(args: argparse.Namespace, folders: list[str]) -> int:
     handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
     if not secret:
         print_notice(
-            f"all clients are refused, because there is no key for them: set ${KODE_SECRET_NAME},"
-            f" or store one with codekernel key set {KODE_SECRET_NAME}"
+            f"all clients are refused, because there is no key for them: set ${KODE_KEY_NAME},"
+            f" or store one with codekernel key set {KODE_KEY_NAME}"
         )
     print_line(service.url)
     service.serve()
@@ -127,12 +127,12 @@ def _find_secret(user_data: UserData) -> str:
 
     It is taken from the environment, which the kernel and the commands of an agent inherit.
     """
-    secret = os.environ.pop(KODE_SECRET_NAME, "")
+    secret = os.environ.pop(KODE_KEY_NAME, "")
     if secret or not user_data.database_file.exists():
         return secret
     with closing(CommandVault(user_data, os.environ)) as vault:
         keys = ApiKeys(vault)
-        return keys.get(KODE_SECRET_NAME) if keys.has(KODE_SECRET_NAME) else ""
+        return keys.get(KODE_KEY_NAME) if keys.has(KODE_KEY_NAME) else ""
 
 
 def _follow(turn: TurnStream) -> Iterator[stream.StreamedEvent]:

@@ -14,7 +14,7 @@ from codekernel.adapters.lark.cards import build_card, make_markdown
 from codekernel.adapters.lark.connection import LongConnection
 from codekernel.adapters.lark.inbox import PLATFORM
 from codekernel.adapters.lark.turn_cards import make_unique_id
-from codekernel.cli.commands.chats import LARK_SECRET, read_secret
+from codekernel.cli.commands.chats import LARK_KEY_NAME, read_secret
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
@@ -55,9 +55,9 @@ def examine_lark(user_data: UserData) -> Iterator[_Finding]:
     if not settings.enabled:
         yield True, "lark.enabled in settings.json is false, so the hub has no bot"
     try:
-        secret = read_secret(user_data, LARK_SECRET)
+        secret = read_secret(user_data, LARK_KEY_NAME)
     except ApiKeyNotFound:
-        yield True, f"there is no app secret: codekernel key set {LARK_SECRET}"
+        yield True, f"there is no app secret: codekernel key set {LARK_KEY_NAME}"
         return
     with closing(LarkApi(settings.app_id, secret, settings.domain)) as api:
         try:

@@ -11,7 +11,7 @@ from codekernel.adapters.chat.bindings import ChatBindings
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.telegram.adapter import PLATFORM
 from codekernel.adapters.telegram.api import TelegramApi, TelegramRefused
-from codekernel.cli.commands.chats import TELEGRAM_SECRET, read_secret
+from codekernel.cli.commands.chats import TELEGRAM_KEY_NAME, read_secret
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
@@ -40,9 +40,9 @@ def examine_telegram(user_data: UserData) -> Iterator[tuple[bool, str]]:
     if not settings.enabled:
         yield True, "telegram.enabled in settings.json is false, so the hub has no bot"
     try:
-        token = read_secret(user_data, TELEGRAM_SECRET)
+        token = read_secret(user_data, TELEGRAM_KEY_NAME)
     except ApiKeyNotFound:
-        yield True, f"there is no token: codekernel key set {TELEGRAM_SECRET}"
+        yield True, f"there is no token: codekernel key set {TELEGRAM_KEY_NAME}"
         return
     yield False, "a token is stored"
     with closing(TelegramApi(token, settings.api_base)) as api:

@@ -12,7 +12,7 @@ from getpass import getpass
 from pathlib import Path
 from typing import Any
 
-from codekernel.cli.arguments import KODE_SECRET_NAME
+from codekernel.cli.arguments import KODE_KEY_NAME
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, raise_on_interrupt
@@ -102,8 +102,8 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
     if action == "list":
         for model in models:
             print_line(_format_entry(model, has_key=has_vault and keys.has(model.name)))
-        if has_vault and keys.has(KODE_SECRET_NAME):
-            print_line(f"{KODE_SECRET_NAME}  key of the clients of codekernel backend --http")
+        if has_vault and keys.has(KODE_KEY_NAME):
+            print_line(f"{KODE_KEY_NAME}  key of the clients of codekernel backend --http")
         if not models:
             print_notice(
                 f"no chat model is set up. {describe_model_setup(user_data.settings_file)}"
@@ -111,7 +111,7 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
     elif action == "set":
         keys.set(name, _read_key(name))
         # One with a colon is of something else, such as telegram:bot.
-        known_names = {KODE_SECRET_NAME, *(model.name for model in models)}
+        known_names = {KODE_KEY_NAME, *(model.name for model in models)}
         if ":" not in name and name not in known_names:
             known = ", ".join(model.name for model in models) or "none yet"
             print_notice(

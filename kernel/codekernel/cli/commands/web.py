@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
 from codekernel.adapters.web.authentication import BROWSER_TOKEN_TTL_SECONDS, BrowserAuth
-from codekernel.adapters.web.kernel_client import log_crash, start_thread
+from codekernel.adapters.web.kernel_client import log_crash
 from codekernel.adapters.web.server import WebServer
 from codekernel.adapters.web.web_client import WebAdapter
 from codekernel.cli.argument_types import MAX_PORT
@@ -36,6 +36,7 @@ from codekernel.client.launcher import wants_standalone
 from codekernel.client.linked_kernel import LinkedKernel
 from codekernel.client.relay import KernelLink, make_attach_line
 from codekernel.client.relay_state import RelayState
+from codekernel.domain.concurrency import start_thread
 from codekernel.errors import EndpointUnavailable, InvalidPath, KernelError, KernelUnavailable
 from codekernel.runtime import logging_setup
 from codekernel.storage.safe_files import (

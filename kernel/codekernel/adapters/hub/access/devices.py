@@ -10,6 +10,7 @@ import sqlite3
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 
 from codekernel.adapters.bearer_token import is_same_token, make_token
 from codekernel.adapters.hub.database import HubDatabase
@@ -54,7 +55,7 @@ class PairedDevice:
     last_seen_at: int
 
 
-_COLUMNS = "id, name, kind, created_at, last_seen_at"
+_SELECT = "SELECT id, name, kind, created_at, last_seen_at, key_hash FROM device"
 
 
 def hash_secret(secret: str) -> str:
@@ -65,7 +66,8 @@ def hash_secret(secret: str) -> str:
 class DeviceRegistry:
     """The devices of a hub; each call sees what other processes have changed."""
 
-    def __init__(self, database: HubDatabase) -> None:
+    def __init__(self, database: HubDatabase, max_devices: int = MAX_DEVICES) -> None:
+        self._max_devices = max_devices
         self._database = database
         database.migrate("devices", _MIGRATIONS)
 
@@ -80,7 +82,7 @@ class DeviceRegistry:
         """Do the same within a transaction."""
         wanted = " ".join(name.split())[:MAX_NAME_CHARS] or str(kind)
         names = {row[0] for row in connection.execute("SELECT name FROM device")}
-        if len(names) >= MAX_DEVICES:
+        if len(names) >= self._max_devices:
             raise WrongParam("Too many devices are paired: codekernel hub revoke NAME.")
         key, now = make_token(), int(time.time())
         device = PairedDevice(secrets.token_hex(8), _find_free_name(wanted, names), kind, now, now)
@@ -92,31 +94,23 @@ class DeviceRegistry:
         """Return the device that has a key; note that it was seen."""
         hashed = hash_secret(key)
         with self._database.read() as connection:
-            row = connection.execute(
-                f"SELECT key_hash, {_COLUMNS} FROM device WHERE key_hash = ?",  # noqa: S608
-                (hashed,),
-            ).fetchone()
-        if row is None or not is_same_token(hashed, row[0]):
+            row = connection.execute(f"{_SELECT} WHERE key_hash = ?", (hashed,)).fetchone()
+        if row is None or not is_same_token(hashed, row[-1]):
             return None
-        device = _make_device(row[1:])
+        device = _make_device(row)
         self._note_seen(device)
         return device
 
     def find(self, device_id: str) -> PairedDevice | None:
         """Return a device, None if it was revoked."""
         with self._database.read() as connection:
-            row = connection.execute(
-                f"SELECT {_COLUMNS} FROM device WHERE id = ?",  # noqa: S608 - names of columns
-                (device_id,),
-            ).fetchone()
+            row = connection.execute(f"{_SELECT} WHERE id = ?", (device_id,)).fetchone()
         return _make_device(row) if row else None
 
     def list_all(self) -> list[PairedDevice]:
         """Return all devices by name."""
         with self._database.read() as connection:
-            rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM device ORDER BY name"  # noqa: S608 - names of columns
-            ).fetchall()
+            rows = connection.execute(f"{_SELECT} ORDER BY name").fetchall()
         return [_make_device(row) for row in rows]
 
     def revoke(self, name: str) -> bool:
@@ -133,14 +127,12 @@ class DeviceRegistry:
             connection.execute("UPDATE device SET last_seen_at = ? WHERE id = ?", (now, device.id))
 
 
-def _make_device(row: tuple[str, str, str, int, int]) -> PairedDevice:
-    device_id, name, kind, created_at, last_seen_at = row
+def _make_device(row: tuple[str, str, str, int, int, str]) -> PairedDevice:
+    device_id, name, kind, created_at, last_seen_at, _ = row
     return PairedDevice(device_id, name, DeviceKind(kind), created_at, last_seen_at)
 
 
 def _find_free_name(wanted: str, taken: set[str]) -> str:
     if wanted not in taken:
         return wanted
-    return next(
-        name for number in range(2, MAX_DEVICES + 2) if (name := f"{wanted} {number}") not in taken
-    )
+    return next(name for number in count(2) if (name := f"{wanted} {number}") not in taken)

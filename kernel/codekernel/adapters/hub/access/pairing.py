@@ -6,6 +6,7 @@ that runs.
 
 import secrets
 import time
+from collections.abc import Callable
 
 from codekernel.adapters.hub.access.devices import (
     DeviceKind,
@@ -30,7 +31,13 @@ _MIGRATIONS = (
 class Pairing:
     """Makes codes, and exchanges each for the key of a device once."""
 
-    def __init__(self, database: HubDatabase, devices: DeviceRegistry) -> None:
+    def __init__(
+        self,
+        database: HubDatabase,
+        devices: DeviceRegistry,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
         self._database = database
         self._devices = devices
         database.migrate("pairing", _MIGRATIONS)
@@ -40,7 +47,7 @@ class Pairing:
         code = "-".join(
             "".join(secrets.choice(_ALPHABET) for _ in range(_GROUP_CHARS)) for _ in range(_GROUPS)
         )
-        now = int(time.time())
+        now = int(self._clock())
         with self._database.write() as connection:
             connection.execute("DELETE FROM pairing WHERE expires_at <= ?", (now,))
             connection.execute(
@@ -53,7 +60,7 @@ class Pairing:
         with self._database.write() as connection:
             used = connection.execute(
                 "DELETE FROM pairing WHERE code_hash = ? AND expires_at > ?",
-                (_hash_code(code), int(time.time())),
+                (_hash_code(code), int(self._clock())),
             )
             if used.rowcount != 1:
                 return None

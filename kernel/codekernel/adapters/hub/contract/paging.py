@@ -73,11 +73,15 @@ def _parse_position(
     return MessagePosition(seq, at or 0)
 
 
+# Of 2 ** 53, up to which every number of JavaScript is exact.
+MAX_NUMBER_DIGITS = 16
+
+
 def _parse_number(query: Mapping[str, str], name: str) -> int | None:
     text = query.get(name)
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal() and len(text) <= 16):  # noqa: PLR2004 - 2 ** 53
+    if not (text.isascii() and text.isdecimal() and len(text) <= MAX_NUMBER_DIGITS):
         raise WrongParam(f"`{name}` must be a whole number.")
     return int(text)
 

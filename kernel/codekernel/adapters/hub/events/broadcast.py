@@ -21,16 +21,22 @@ from codekernel.adapters.hub.events.log import HubEvent, HubEventLog
 from codekernel.adapters.hub.events.notices import NoticeFinder
 from codekernel.domain.agent_sessions import SyncEvent, SyncEventKind
 
-HEARTBEAT_INTERVAL_SECONDS = 30.0
-
-MAX_CONNECTIONS = 1_000
-
-# What waits for a device that does not read, besides its replay; beyond it the device is cut off,
-# and reads on later.
-MAX_WAITING_BYTES = 8 * 1024 * 1024
-
 # Frames that are sent together; they are copied once.
 _CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EventLimits:
+    """What the streams of a hub may take; tests lower it."""
+
+    heartbeat_interval_seconds: float = 30.0
+    max_connections: int = 1_000
+    # What waits for a device that does not read, besides its replay; beyond it the device is cut
+    # off, and reads on later.
+    max_waiting_bytes: int = 8 * 1024 * 1024
+
+
+DEFAULT_EVENT_LIMITS = EventLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +86,9 @@ class EventConnection:
                 self._growing.pop(event.session_id, None)  # it may be the message that grew
                 self._queue(event.frame)
 
-    def push_replay(self, first: bytes, missed: Sequence[HubEvent]) -> None:
+    def push_replay(self, first: bytes, missed: Sequence[HubEvent], max_waiting_bytes: int) -> None:
         """Queue the first frame and what was missed, however much that is."""
-        self._max_waiting_bytes = MAX_WAITING_BYTES + sum(len(each.frame) for each in missed)
+        self._max_waiting_bytes = max_waiting_bytes + sum(len(each.frame) for each in missed)
         self.push_frame(first)
         for event in missed:
             self.push(event)
@@ -132,8 +138,9 @@ class EventConnection:
 class EventBroadcaster:
     """Tells every connection what the log gets."""
 
-    def __init__(self, log: HubEventLog) -> None:
+    def __init__(self, log: HubEventLog, limits: EventLimits = DEFAULT_EVENT_LIMITS) -> None:
         self._log = log
+        self._limits = limits
         self._connections: dict[str, EventConnection] = {}
         self._arrived: deque[HubEvent] = deque()
         self._notices = NoticeFinder()
@@ -154,14 +161,15 @@ class EventBroadcaster:
     @property
     def is_full(self) -> bool:
         """Whether there are as many connections as there may be."""
-        return len(self._connections) >= MAX_CONNECTIONS
+        return len(self._connections) >= self._limits.max_connections
 
     def open(self, connection: EventConnection, last_event_id: str) -> None:
         """Add a connection with its first frame and what it missed."""
         cursor = self._log.parse_id(last_event_id) if last_event_id else None
         missed = None if cursor is None else self._log.read_after(cursor)
         first = render_connected(connection.id, is_resumed=missed is not None)
-        connection.push_replay(render_frame(encode_json(first)), missed or ())
+        frame = render_frame(encode_json(first))
+        connection.push_replay(frame, missed or (), self._limits.max_waiting_bytes)
         self._connections[connection.id] = connection
 
     def remove(self, connection: EventConnection) -> None:
@@ -181,7 +189,7 @@ class EventBroadcaster:
         """Send a heartbeat to each connection that had none for long enough."""
         now, frame = time.monotonic(), render_frame(encode_json(render_heartbeat()))
         for connection in list(self._connections.values()):
-            if now - connection.last_heartbeat >= HEARTBEAT_INTERVAL_SECONDS:
+            if now - connection.last_heartbeat >= self._limits.heartbeat_interval_seconds:
                 connection.last_heartbeat = now
                 connection.push_frame(frame)
 
