@@ -30,10 +30,16 @@ from codekernel.protocol.messages.kernel import (
     KernelStopping,
 )
 from codekernel.protocol.messages.repos import KernelServerCrashed
-from codekernel.runtime.clients import AnyClient, Client, ClientInfo, ClientTable, ModeClient
+from codekernel.runtime.clients import (
+    AnyClient,
+    Client,
+    ClientInfo,
+    ClientTable,
+    ModeClient,
+    describe_status,
+)
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
-from codekernel.runtime.kernel_status import describe_status
 from codekernel.runtime.late_services import (
     get_model_pool,
     open_agent_turns,

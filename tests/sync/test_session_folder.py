@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from codekernel.domain.session_folder import FolderQuestion, FolderQuestionKind
+from codekernel.domain.agent_sessions import FolderQuestion, FolderQuestionKind
 from codekernel.sync.session_folder import (
     MAX_FILE_BYTES,
     MAX_GIT_OUTPUT_BYTES,

@@ -36,9 +36,8 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import Cancelled, KernelError, NetworkError
-from codekernel.loop.loop import ModelReply, ReplyParser, run_loop
+from codekernel.loop.loop import ModelReply, ReplyParser, TokenBudget, run_loop
 from codekernel.loop.text_tool_parser import NativeReplyParser, TextToolCallParser
-from codekernel.loop.token_budget import TokenBudget
 
 logger = logging.getLogger(__name__)
 

@@ -91,7 +91,12 @@ KODE_PORT_FROM_ENV = -1
 DEFAULT_UNUSED_DAYS = 90
 
 # Commands whose function ``run_<command>`` is not in the module of their name.
-_COMMAND_MODULES = {"key": "models", "stop": "status"}
+_COMMAND_MODULES = {
+    "doctor_lark": "doctor_chats",
+    "doctor_telegram": "doctor_chats",
+    "key": "models",
+    "stop": "status",
+}
 
 
 def run_command(words: list[str]) -> NoReturn:

@@ -6,9 +6,8 @@ from codekernel.cli.output.terminal import print_notice
 from codekernel.domain.settings import Price, Settings
 from codekernel.errors import ApiKeyNotFound
 from codekernel.llm.model_pool import check_model
-from codekernel.settings.chat_models import choose_model
 from codekernel.settings.loading import load_settings_file
-from codekernel.settings.local_models import build_default_settings
+from codekernel.settings.local_models import build_default_settings, choose_model
 from codekernel.storage.user_data import UserData
 
 

@@ -10,8 +10,8 @@ from codekernel.dispatch.routing import Lane, StreamTerminator
 from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
-from codekernel.protocol.messages import api_usage
 from codekernel.protocol.messages import conversation as messages
+from codekernel.protocol.messages import history
 from codekernel.protocol.messages.history import HistoryFile
 from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.runtime.sessions import Session
@@ -98,21 +98,21 @@ def delete_conversation(message: messages.DeleteConversation, session: Session) 
     session.services.agent_windows().forget(message.conversation_id)
 
 
-@session_router.handles(api_usage.GetApiUsage, lane=Lane.SESSION)
-def get_api_usage(message: api_usage.GetApiUsage, session: Session) -> api_usage.GetApiUsageReply:
+@session_router.handles(history.GetApiUsage, lane=Lane.SESSION)
+def get_api_usage(message: history.GetApiUsage, session: Session) -> history.GetApiUsageReply:
     """Sum up what this repository's conversations used, per model."""
     ledger, repo_id = session.services.usage, session.repo.id
     models = reversed(session.services.settings.current.generation_models)
     prices = {model.model_name: model.price for model in models if model.price}
     days = ledger.list_by_day(repo_id)
 
-    def compute_cost(usage: ModelUsage | DayUsage) -> api_usage.TokenCost:
+    def compute_cost(usage: ModelUsage | DayUsage) -> history.TokenCost:
         price = prices.get(usage.model_name)
-        return api_usage.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
+        return history.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
 
-    return api_usage.GetApiUsageReply(
+    return history.GetApiUsageReply(
         api_usage=[
-            api_usage.ApiUsageEntry(
+            history.ApiUsageEntry(
                 model_name=usage.model_name,
                 front_end_model_name=usage.model_name,
                 input_tokens=usage.input_tokens,
@@ -120,7 +120,7 @@ def get_api_usage(message: api_usage.GetApiUsage, session: Session) -> api_usage
                 total_tokens=usage.input_tokens + usage.output_tokens,
                 cost=compute_cost(usage),
                 days=[
-                    api_usage.DayUsageEntry(
+                    history.DayUsageEntry(
                         day=day.day,
                         input_tokens=day.input_tokens,
                         output_tokens=day.output_tokens,

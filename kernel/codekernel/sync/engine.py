@@ -20,6 +20,8 @@ from codekernel.domain.agent_sessions import (
     CancelOutcome,
     EventPosition,
     EventSubscription,
+    FolderAnswer,
+    FolderQuestion,
     MachineRecord,
     MessagePage,
     NewMessage,
@@ -32,7 +34,6 @@ from codekernel.domain.agent_sessions import (
     SyncEventKind,
 )
 from codekernel.domain.chat import ROLE_USER, AgentMessage, TextContent
-from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
 from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import (
     SessionBusy,
@@ -41,15 +42,12 @@ from codekernel.errors import (
     StorageError,
     WrongParam,
 )
-from codekernel.sync.agents import AgentRegistry, BackendPermission, McpServerCommand
-from codekernel.sync.backends import BackendPool
+from codekernel.sync.agents import AgentRegistry, BackendPermission, BackendPool, McpServerCommand
 from codekernel.sync.database import SyncDatabase, SyncFolder
-from codekernel.sync.events import MAX_KEPT_EVENTS, EventLog, EventReader
 from codekernel.sync.permissions import OnPermissionChanged, PermissionDesk
-from codekernel.sync.runner import INTERRUPTED_TEXT, TurnServices
-from codekernel.sync.runners import RunnerTable
+from codekernel.sync.runner import INTERRUPTED_TEXT, RunnerTable, TurnServices
 from codekernel.sync.session_folder import answer_question
-from codekernel.sync.state import ENGINE_DEVICE, SyncState
+from codekernel.sync.state import ENGINE_DEVICE, MAX_KEPT_EVENTS, EventLog, EventReader, SyncState
 from codekernel.sync.store import SyncStore, get_time_ms, make_id
 
 logger = logging.getLogger(__name__)

@@ -16,16 +16,16 @@ from pathlib import Path
 
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS, require_pipe
-from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.confined_path import ConfinedPath
-from codekernel.domain.index import FoundFile
-from codekernel.domain.session_folder import (
+from codekernel.domain.agent_sessions import (
     FolderAnswer,
     FolderEntry,
     FolderQuestion,
     FolderQuestionKind,
 )
+from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS, require_pipe
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.confined_path import ConfinedPath
+from codekernel.domain.index import FoundFile
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.files.walk import FileWalker
 

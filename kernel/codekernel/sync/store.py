@@ -19,8 +19,7 @@ from codekernel.domain.agent_sessions import (
     SessionMessage,
     SessionPermission,
 )
-from codekernel.domain.chat import AgentMessage
-from codekernel.domain.message_parser import parse_message
+from codekernel.domain.chat import AgentMessage, parse_message
 from codekernel.errors import SessionNotFound
 from codekernel.protocol.envelope import convert_values, dump_json, load_json
 from codekernel.storage.engines import decode_column, encode_column

@@ -15,8 +15,7 @@ import httpx
 import pytest
 from codekernel import __version__
 from codekernel.adapters.hub.access.certificate import format_fingerprint
-from codekernel.adapters.hub.qr_code import render_qr_code
-from codekernel.adapters.hub.running_hub import RunningHub
+from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from support.hub_world import DeviceClient, EventStream, ServerSentEvent, as_json
 from support.scripted_agent import WAIT_SECONDS
 from support.shared_kernel import ENVIRON, SharedKernel, set_variables, wait_until

@@ -9,7 +9,7 @@ from typing import Final
 
 from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
-from codekernel.adapters.chat.session_lines import (
+from codekernel.adapters.chat.session_feed import (
     describe_session,
     format_session,
     get_folder_name,

@@ -23,12 +23,19 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
-from codekernel.adapters import bearer_token, websocket_server
+from codekernel.adapters import websocket_server
 from codekernel.adapters.ide.tool_calls import IdeToolExecutor
 from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import WrongParam
-from codekernel.transport.http_messages import RequestHead, render_text
+from codekernel.transport.http_messages import (
+    BEARER_PREFIX,
+    RequestHead,
+    has_bearer_token,
+    is_same_token,
+    make_token,
+    render_text,
+)
 from codekernel.transport.lines import MAX_LINE_BYTES
 from codekernel.transport.listener import (
     ANY_HOST,
@@ -233,7 +240,7 @@ class WebSocketPort:
         allow_remote: bool = False,
     ) -> None:
         """Bind the port, 0 for any; an empty token makes a new one. Raises OSError."""
-        self.token = token or bearer_token.make_token()
+        self.token = token or make_token()
         self._handler = handler
         self._allow_remote = allow_remote
         self._websockets = WebSocketServer()
@@ -281,7 +288,7 @@ class WebSocketPort:
 
     def _has_token(self, head: RequestHead) -> bool:
         headers = head.get_header_values("Authorization")
-        if any(header.startswith(bearer_token.BEARER_PREFIX) for header in headers):
-            return bearer_token.has_bearer_token(headers, self.token)
+        if any(header.startswith(BEARER_PREFIX) for header in headers):
+            return has_bearer_token(headers, self.token)
         in_query = parse_qs(head.query).get("token", [""])[0]
-        return len(headers) <= 1 and bearer_token.is_same_token(in_query, self.token)
+        return len(headers) <= 1 and is_same_token(in_query, self.token)

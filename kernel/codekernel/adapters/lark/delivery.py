@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings, ChatButtons
 from codekernel.adapters.chat.commands import is_notices_only
 from codekernel.adapters.chat.session_feed import SessionFeed
 from codekernel.adapters.lark.api import CARD_CODES, GONE_CODES, LarkApi, LarkRefused

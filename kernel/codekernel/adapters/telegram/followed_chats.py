@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings, ChatButtons
 from codekernel.adapters.chat.commands import is_notices_only
-from codekernel.adapters.chat.outgoing import RateLimit
 from codekernel.adapters.chat.permissions import list_choices
-from codekernel.adapters.chat.session_feed import FeedState, SessionFeed
-from codekernel.adapters.chat.session_lines import get_folder_name
+from codekernel.adapters.chat.session_feed import FeedState, RateLimit, SessionFeed, get_folder_name
 from codekernel.adapters.chat.turns import ChatTurn
 from codekernel.adapters.telegram.rendering import (
     Page,

@@ -15,23 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from codekernel.adapters.chat.outgoing import ChatPace, RateLimit
+from codekernel.adapters.chat.session_feed import ChatPace, RateLimit
 from codekernel.adapters.telegram.api import TelegramApi, TelegramRefused, TelegramUnreachable
 from codekernel.adapters.telegram.message_store import (
+    DOCUMENT_PREFIX,
     GONE_MESSAGE_ID,
     UNKNOWN_MESSAGE_ID,
-    MessageStore,
-    SentPage,
-    StoredItem,
-)
-from codekernel.adapters.telegram.page_steps import (
-    DOCUMENT_PREFIX,
     DeletePage,
     EditPage,
     FindPage,
+    MessageStore,
     OutgoingItem,
     PageStep,
     SendPage,
+    SentPage,
+    StoredItem,
     compute_digest,
     list_steps,
 )

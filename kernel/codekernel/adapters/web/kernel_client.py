@@ -16,8 +16,7 @@ from typing import Any
 from codekernel.errors import KernelError
 from codekernel.protocol import READY_CALLBACK_ID
 from codekernel.protocol.envelope import MAIN_SESSION_ID, NO_CALLBACK_ID
-from codekernel.transport.channels import MemoryChannel
-from codekernel.transport.lines import MAX_LINE_BYTES, SpooledLine
+from codekernel.transport.lines import MAX_LINE_BYTES, MemoryChannel, SpooledLine
 
 # As in electron-bridge/src/errors.js.
 KERNEL_STOPPED = "KERNEL_STOPPED"

@@ -25,7 +25,7 @@ from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import KernelError
 from codekernel.protocol.envelope import MAIN_SESSION_ID
 from codekernel.storage.user_data import UserData
-from codekernel.transport.channels import MemoryChannel
+from codekernel.transport.lines import MemoryChannel
 
 # More than a page ever makes at a time; each reply may have megabytes.
 MAX_CONCURRENT_CALLS = 16

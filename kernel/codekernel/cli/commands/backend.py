@@ -15,10 +15,15 @@ from pathlib import Path
 from codekernel.adapters.kode import stream, tool_calls
 from codekernel.adapters.kode.chat_request import KodeChatRequest
 from codekernel.adapters.kode.service import KodeService, ServedTurn
-from codekernel.agent import tool_policy
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
+    AllowListPolicy,
+    PermissionPolicy,
+    ToolPermission,
+)
 from codekernel.agent.tools.toolsets import build_kode_tools, list_kode_agent_tools
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
@@ -36,8 +41,8 @@ from codekernel.errors import KernelError, WrongParam
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
-from codekernel.transport.channels import StreamChannel
 from codekernel.transport.descriptors import claim_stdio
+from codekernel.transport.lines import StreamChannel
 
 PORT_ENV_VARIABLE = "KODE_API_PORT"
 
@@ -75,9 +80,9 @@ def _make_tool_context(
     args: argparse.Namespace, folder: str, registry: ToolRegistry
 ) -> ToolContext:
     root, file_states = _open_root(folder), FileStates()
-    more = map(tool_policy.ToolPermission, args.allow)
-    allowed = (*tool_policy.DEFAULT_ALLOWED_PERMISSIONS, *more)
-    permissions: tool_policy.PermissionPolicy = tool_policy.AllowListPolicy(allowed)
+    more = map(ToolPermission, args.allow)
+    allowed = (*DEFAULT_ALLOWED_PERMISSIONS, *more)
+    permissions: PermissionPolicy = AllowListPolicy(allowed)
     if args.read_first:
         permissions = tool_calls.ReadBeforeWrite(permissions, registry, root, file_states)
     user_data = open_user_data(args.user_data, os.environ)

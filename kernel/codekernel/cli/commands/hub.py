@@ -12,15 +12,12 @@ import threading
 from contextlib import closing
 from datetime import UTC, datetime
 
-from codekernel.adapters.bearer_token import make_token
 from codekernel.adapters.hub.access.addresses import AddressRules
 from codekernel.adapters.hub.access.certificate import TlsFiles, open_own_certificate
-from codekernel.adapters.hub.access.devices import DeviceRegistry
-from codekernel.adapters.hub.access.pairing import CODE_TTL_SECONDS, Pairing
+from codekernel.adapters.hub.access.devices import CODE_TTL_SECONDS, DeviceRegistry, Pairing
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.joining import HubAddress, MachineJoiner
-from codekernel.adapters.hub.qr_code import render_qr_code
-from codekernel.adapters.hub.running_hub import RunningHub
+from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from codekernel.adapters.hub.server import HubPort
 from codekernel.adapters.hub.service import HubService
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
@@ -37,6 +34,7 @@ from codekernel.errors import WrongParam
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
+from codekernel.transport.http_messages import make_token
 from codekernel.transport.listener import ANY_HOST, LOOPBACK_HOST, open_listening_socket
 
 # Names of secrets in the vault.

@@ -20,9 +20,13 @@ from codekernel.domain.settings import GenerationModel, LocalModel, Settings
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import InvalidModel, WrongParam
 from codekernel.inference.model_folder import read_model_folder
-from codekernel.settings.chat_models import describe_model_setup
 from codekernel.settings.loading import load_settings_file
-from codekernel.settings.local_models import is_built_in, measure_model_mb, read_manifest
+from codekernel.settings.local_models import (
+    describe_model_setup,
+    is_built_in,
+    measure_model_mb,
+    read_manifest,
+)
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
 

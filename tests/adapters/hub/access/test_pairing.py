@@ -3,8 +3,12 @@ import time
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.access.devices import DeviceKind, DeviceRegistry
-from codekernel.adapters.hub.access.pairing import CODE_TTL_SECONDS, Pairing
+from codekernel.adapters.hub.access.devices import (
+    CODE_TTL_SECONDS,
+    DeviceKind,
+    DeviceRegistry,
+    Pairing,
+)
 from codekernel.adapters.hub.database import HubDatabase
 
 
