@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "kernel"), str(ROOT / "tests")]
 
-from codekernel.adapters.acp import connection  # noqa: E402 - the path above is needed
+from codekernel.adapters.acp.agent_process import AgentLimits  # noqa: E402
 from codekernel.adapters.acp.backend import AcpBackend  # noqa: E402
 from codekernel.adapters.acp.turn_changes import TurnRecorder  # noqa: E402
 from codekernel.agent.undo import find_latest_with_changes, undo_session  # noqa: E402
@@ -44,7 +44,6 @@ from support.chat_server import (  # noqa: E402
 )
 
 FILE, CONTENT = "made_by_agent.txt", "made by an agent\n"
-START_TIMEOUT_SECONDS = 60.0
 INSTALL_TIMEOUT_SECONDS = 600
 
 
@@ -82,7 +81,6 @@ def main() -> int:
     args = parser.parse_args()
     if unknown := [name for name in args.names if name not in AGENTS]:
         parser.error(f"there is no agent {unknown[0]!r}")
-    connection.START_TIMEOUT_SECONDS = START_TIMEOUT_SECONDS
     folder = args.folder or Path(tempfile.mkdtemp(prefix="acp-agents-"))
     try:
         return sum(not check(name, folder.absolute()) for name in args.names or AGENTS)
@@ -102,7 +100,9 @@ def check(name: str, folder: Path) -> bool:
     with ChatServer([lambda received: answer(received, agent, place / "repo")]) as server:
         program = str(place / "node_modules" / ".bin" / agent.program)
         command = AgentCommand(name, program, agent.args, build_environ(place, server.url))
-        backend = AcpBackend(command, TurnRecorder(place / "userData"))
+        backend = AcpBackend(
+            command, TurnRecorder(place / "userData"), AgentLimits(start_timeout_seconds=60.0)
+        )
         try:
             return run(name, agent, backend, place)
         finally:

@@ -4,7 +4,6 @@ Run ``python scripts/make_bridge_types.py`` after a change of ``protocol/`` or o
 ``adapters/web/page_api.py``; a test fails until the files are up to date.
 """
 
-import json
 import re
 import sys
 import textwrap
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "kernel"))
+sys.path[:0] = [str(ROOT / "kernel"), str(ROOT / "scripts")]
 
 import msgspec  # noqa: E402 - the project must be found first
 from codekernel import errors  # noqa: E402
@@ -27,10 +26,15 @@ from codekernel.protocol.envelope import Message, ReplyData, get_message_type  #
 from codekernel.protocol.messages.history import HistoryFile  # noqa: E402
 from codekernel.protocol.messages.search import ChunkInfo  # noqa: E402
 from codekernel.protocol.settings_file import SettingsFile  # noqa: E402
+from javascript_tables import (  # noqa: E402
+    WIDTH,
+    format_key,
+    format_literal,
+    format_module,
+)
 from msgspec import inspect  # noqa: E402
 
 BRIDGE = ROOT / "electron-bridge"
-WIDTH = 100
 Struct = type[msgspec.Struct]
 
 # What is put together piece by piece has no declaration of its own.
@@ -176,12 +180,8 @@ def _interface(kind: Struct, *, by_kernel: bool) -> str:
         shown = _type(field.type)
         if missing and not by_kernel and field.default is None:
             shown = shown.removesuffix(" | null")  # what is null is left out
-        lines.append(f"  {_key(field.encode_name)}{'?' if missing else ''}: {shown};")
+        lines.append(f"  {format_key(field.encode_name)}{'?' if missing else ''}: {shown};")
     return "\n".join([*lines, "}\n"])
-
-
-def _key(name: str) -> str:
-    return name if name.isidentifier() else f"'{name}'"
 
 
 def _comment(text: str) -> list[str]:
@@ -343,11 +343,12 @@ def _host_tables() -> str:
             page_api.WINDOWS_PROGRAMS,
         ),
     }
-    return _module(tables)
+    return format_module(PAGE_API, tables)
 
 
 def _browser_tables() -> str:
-    return _module(
+    return format_module(
+        PAGE_API,
         {
             "CALLS": ("The calls of `window.kernel`.", _names()),
             "EVENTS": ("What `window.kernel.on` takes.", page_api.PAGE_EVENTS),
@@ -356,14 +357,14 @@ def _browser_tables() -> str:
                 "For a reply that takes longer.",
                 page_api.SLOW_CALL_TIMEOUT_SECONDS,
             ),
-        }
+        },
     )
 
 
 def _with_preload_tables(source: str) -> str:
     """Return preload.cjs with its tables replaced; it runs sandboxed and can import nothing."""
     tables = {"CHANNELS": CHANNELS, "CALLS": _names(), "EVENTS": page_api.PAGE_EVENTS}
-    made = "".join(f"const {name} = {_literal(value)};\n" for name, value in tables.items())
+    made = "".join(f"const {name} = {format_literal(value)};\n" for name, value in tables.items())
     block = f"// {PAGE_API}\n{made}// End of what is made.\n"
     replaced, count = re.subn(
         r"// Made by .*?// End of what is made\.\n", block, source, flags=re.DOTALL
@@ -371,45 +372,6 @@ def _with_preload_tables(source: str) -> str:
     if count != 1:
         raise ValueError("preload.cjs must have one block that is made")
     return replaced
-
-
-def _module(tables: dict[str, tuple[str, Any]]) -> str:
-    declared = (_declaration(name, comment, value) for name, (comment, value) in tables.items())
-    return f"/** {PAGE_API} */\n\n" + "\n".join(declared)
-
-
-def _declaration(name: str, comment: str, value: Any) -> str:
-    kind = "readonly string[]" if isinstance(value, list | tuple) else ""
-    if isinstance(value, dict) and name != "CHANNELS":
-        (item,) = {type(each) for each in value.values()}
-        shown = {str: "string", int: "number", tuple: "readonly string[]"}[item]
-        kind = f"Readonly<Record<string, {shown}>>"
-    comments = [f"/** {comment} @type {{{kind}}} */" if kind else f"/** {comment} */"]
-    start = f"export const {name} ="
-    literal = _literal(value)
-    if isinstance(value, str) and len(f"{start} {literal};") > WIDTH:
-        return "\n".join([*comments, start, f"  {literal};\n"])
-    literal = literal if isinstance(value, str | int) else f"Object.freeze({literal})"
-    return "\n".join([*comments, f"{start} {literal};\n"])
-
-
-def _literal(value: Any) -> str:
-    """Return a JavaScript literal as Prettier writes it, with a line per entry."""
-    match value:
-        case dict():
-            entries = [f"{_key(name)}: {_inline(each)}" for name, each in value.items()]
-            return "\n".join(["{", *(f"  {entry}," for entry in entries), "}"])
-        case list() | tuple():
-            return "\n".join(["[", *(f"  {_inline(each)}," for each in value), "]"])
-    return _inline(value)
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_inline, value))}]"
-    if isinstance(value, str):
-        return json.dumps(value) if "'" in value else f"'{value}'"
-    return json.dumps(value)
 
 
 if __name__ == "__main__":

@@ -109,11 +109,9 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
         "adapters/lark/inbox.py",
         "adapters/telegram/adapter.py",
         "adapters/telegram/turn_messages.py",
-        "adapters/web/kernel_client.py",
         "agent/registry.py",
         "dispatch/requests.py",
-        "dispatch/routing.py",
         "indexing/repository_index.py",
-        "app.py",
+        "domain/concurrency.py",
         "adapters/mcp/server.py",  # from exceptions to replies of its protocol
     }

@@ -33,7 +33,7 @@ QUESTIONS = (
     ("Where are API keys masked?", "mask_secrets", "masking/masker.py"),
     ("Where are the keys encrypted?", "keyring", "storage/vault/vault_key.py"),
     ("When is a failed request repeated?", "backoff", "llm/http_request.py"),
-    ("How much of a conversation fits?", "token_budget", "loop/token_budget.py"),
+    ("How much of a conversation fits?", "token_budget", "loop/loop.py"),
     ("How are citations checked?", "citation", "conversation/citations.py"),
     ("When is a shared model closed?", "refcount", "domain/concurrency.py"),
     ("Where do damaged files go?", "quarantine", "storage/quarantine.py"),

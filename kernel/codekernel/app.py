@@ -16,7 +16,8 @@ from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
-from codekernel.domain.concurrency import CancelToken, Lazy
+from codekernel.domain.concurrency import CancelToken, Lazy, start_thread
+from codekernel.domain.settings import AgentCommand
 from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
@@ -29,10 +30,16 @@ from codekernel.protocol.messages.kernel import (
     KernelStopping,
 )
 from codekernel.protocol.messages.repos import KernelServerCrashed
-from codekernel.runtime.clients import AnyClient, Client, ClientInfo, ClientTable, ModeClient
+from codekernel.runtime.clients import (
+    AnyClient,
+    Client,
+    ClientInfo,
+    ClientTable,
+    ModeClient,
+    describe_status,
+)
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
-from codekernel.runtime.kernel_status import describe_status
 from codekernel.runtime.late_services import (
     get_model_pool,
     open_agent_turns,
@@ -57,6 +64,7 @@ from codekernel.transport.local_endpoint import LocalListener, LocalPipe
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
+    from codekernel.sync.agents import AgentBackend
     from codekernel.sync.kernel_agents import KernelAgents
 
 logger = logging.getLogger(__name__)
@@ -245,8 +253,7 @@ class Kernel:
         )
 
     def _open_agents(self, turns: "Callable[[], AgentTurns]") -> "KernelAgents":
-        from codekernel.adapters.acp.opening import make_agent_opener  # noqa: PLC0415 - with the first task
-        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415
+        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415 - with the first task
 
         return KernelAgents(
             KernelParts(
@@ -258,9 +265,14 @@ class Kernel:
                 turns,
                 is_shared=isinstance(self._listener, LocalListener),
                 on_idle=lambda: self._stop_requests.put(None),
-                open_foreign_agent=make_agent_opener(self._user_data.root),
+                open_foreign_agent=self._open_foreign_agent,
             )
         )
+
+    def _open_foreign_agent(self, command: AgentCommand) -> "AgentBackend":
+        from codekernel.adapters.acp.backend import open_acp_backend  # noqa: PLC0415 - the SDK: 34 MB
+
+        return open_acp_backend(command, self._user_data.root)
 
     @property
     def _idle_timeout_seconds(self) -> float:
@@ -341,13 +353,7 @@ class Kernel:
         return attach_mcp(services, info, asked, pipe)
 
     def _start_thread(self, name: str, work: Callable[[], object]) -> None:
-        def guarded() -> None:
-            try:
-                work()
-            except BaseException as error:  # noqa: BLE001 - the guard of this thread
-                self.crash(error)
-
-        threading.Thread(target=guarded, name=name, daemon=True).start()
+        start_thread(name, work, self.crash)
 
     def _describe_status(self) -> KernelStatus:
         return describe_status(

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import ALLOW_ALL_POLICY
 from codekernel.agent.tools.toolsets import build_agent_tools
+from codekernel.agent.workspace.atomic_write import TemporaryFileLog
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 
 # What changes something on a disk; ``open`` is looked at more closely.
 TOUCHES = {"os.rename", "os.remove", "os.link", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}

@@ -10,9 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from codekernel.agent.workspace.atomic_write import TemporaryFileLog
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 from support.undoing import undo_all
 
 pytestmark = [
@@ -100,7 +100,7 @@ WRITER = """
 import itertools, sys
 from pathlib import Path
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.agent.workspace.temporary_files import TemporaryFileLog
+from codekernel.agent.workspace.atomic_write import TemporaryFileLog
 from codekernel.agent.workspace.atomic_write import replace_file, make_temporary_name
 file = Path(sys.argv[1])
 root, notes = WorkspaceRoot.from_path(file.parent), TemporaryFileLog(Path(sys.argv[3]))

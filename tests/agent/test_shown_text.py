@@ -1,6 +1,6 @@
 """What a person is shown of a long answer."""
 
-from codekernel.agent.shown_text import truncate_middle
+from codekernel.agent.tools.call_format import truncate_middle
 
 
 def test_a_short_text_is_shown_as_it_is() -> None:

@@ -1,11 +1,17 @@
 """Snapshots of a folder: what changed between two moments, and nothing of the user's touched."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from codekernel.agent.workspace import snapshot
-from codekernel.agent.workspace.snapshot import FileDelta, FolderSnapshots, SnapshotUnavailable
+from codekernel.agent.workspace.snapshot import (
+    MAX_CHANGED_FILES,
+    MAX_SNAPSHOT_BYTES,
+    FileDelta,
+    FolderSnapshots,
+    SnapshotUnavailable,
+)
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "core.autocrlf=true")
 
@@ -152,32 +158,27 @@ def test_without_git_it_is_said(
         pass
 
 
-def test_a_folder_that_takes_too_long_is_said(
-    snapshots: FolderSnapshots, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshot, "SNAPSHOT_TIMEOUT_SECONDS", 0.0)
+def test_a_folder_that_takes_too_long_is_said(user_data: Path, project: Path) -> None:
+    snapshots = FolderSnapshots(user_data, timeout_seconds=0.0)
     with pytest.raises(SnapshotUnavailable, match="too large"), snapshots.open(project):
         pass
 
 
-def test_too_many_changes_are_said(
-    snapshots: FolderSnapshots, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(snapshot, "MAX_CHANGED_FILES", 1)
+def test_too_many_changes_are_said(snapshots: FolderSnapshots, project: Path) -> None:
     with snapshots.open(project) as before:
-        for name in "ab":
-            (project / name).write_bytes(b"x")
-        with pytest.raises(SnapshotUnavailable, match="2 files were changed"):
+        for number in range(MAX_CHANGED_FILES + 1):
+            (project / f"new{number}").write_bytes(b"x")
+        with pytest.raises(SnapshotUnavailable, match="501 files were changed"):
             before.list_changes()
 
 
 def test_snapshots_that_have_grown_too_large_begin_anew(
-    snapshots: FolderSnapshots, project: Path, user_data: Path, monkeypatch: pytest.MonkeyPatch
+    snapshots: FolderSnapshots, project: Path, user_data: Path
 ) -> None:
     with snapshots.open(project):
         pass
-    monkeypatch.setattr(snapshot, "MAX_SNAPSHOT_BYTES", 1)
     (shadow,) = (user_data / "agent" / "snapshots").iterdir()
     (shadow / "mark").write_bytes(b"")
+    os.truncate(shadow / "mark", MAX_SNAPSHOT_BYTES)  # which takes no room
     with snapshots.open(project):
         assert not (shadow / "mark").exists()

@@ -5,16 +5,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from codekernel.agent.workspace.atomic_write import TemporaryFileLog
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 
 OURS = ".codekernel-0123456789abcdef.tmp"
 # Notes a file of the root, makes it, says so, and waits for its end.
 WRITER = """
 import sys
 from pathlib import Path
-from codekernel.agent.workspace.temporary_files import TemporaryFileLog
+from codekernel.agent.workspace.atomic_write import TemporaryFileLog
 notes, root, name = TemporaryFileLog(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
 with notes.track((root, name)):
     (root / name).write_bytes(b"half")

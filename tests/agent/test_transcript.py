@@ -3,7 +3,7 @@ import json
 import pytest
 from codekernel.agent.transcript import Transcript, convert_to_text_messages, fit_to_budget
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
-from codekernel.loop.token_budget import TokenBudget
+from codekernel.loop.loop import TokenBudget
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

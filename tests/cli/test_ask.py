@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from codekernel.cli.commands.ask import format_round, format_sources, format_usage
 from codekernel.cli.output.terminal import TerminalStyle
-from codekernel.domain.turn import Citation, CitationState, Price, TokenUsage, TurnOutcome
+from codekernel.domain.settings import Price
+from codekernel.domain.turn import Citation, CitationState, TokenUsage, TurnOutcome
 from codekernel.domain.turn_events import TurnDone
 from support.chat_server import (
     ChatServer,

@@ -18,6 +18,7 @@ from codekernel.storage.user_data import WRITER_LOCK_FILE, UserData
 from codekernel.storage.vault.vault import Vault
 from codekernel.storage.vectors.vector_table import VectorTable
 from support.kernel_process import bare_environment
+from support.shared_kernel import set_variables
 
 
 def check_installation(user_data: str, *, fix: bool = False) -> int:
@@ -72,8 +73,7 @@ NAME = "folder-0123456789abcdef"
 @pytest.fixture
 def folder(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An index with a word and a vector in it."""
-    for name, value in bare_environment(user_data).items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch, bare_environment(user_data))
     folder = UserData(user_data).indexes_folder / NAME
     store = open_index(folder)
     store.lexical.replace("a.py", [LexicalDocument(1, "a body", "name", "a.py")])

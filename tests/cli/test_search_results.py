@@ -163,14 +163,11 @@ class TerminalText(io.StringIO):
         return True
 
 
-def test_the_bar_shows_files_chunks_and_the_time_left_and_never_decreases(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("WT_SESSION", "1")  # what Windows needs
+def test_the_bar_shows_files_chunks_and_the_time_left_and_never_decreases() -> None:
+    environ = {"TERM": "xterm", "WT_SESSION": "1"}  # the latter is what Windows needs
     times = iter([0.0, 0.1, 10.0, 20.0, 21.0])
     stream = TerminalText()
-    bar = ProgressBar(stream, clock=lambda: next(times))
+    bar = ProgressBar(stream, lambda: next(times), environ)
     bar.show(IndexingProgress(0, 8, 0, 0.0))
     assert stream.getvalue() == ""  # too early to disturb
     bar.show(IndexingProgress(4, 8, 90, 0.5))
@@ -185,10 +182,9 @@ def test_the_bar_shows_files_chunks_and_the_time_left_and_never_decreases(
     assert max(map(len, (first, second, third))) < 80
 
 
-def test_no_bar_where_a_line_cannot_be_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "dumb")
+def test_no_bar_where_a_line_cannot_be_redrawn() -> None:
     for stream in (TerminalText(), io.StringIO()):
-        bar = ProgressBar(stream, clock=iter([0.0, 9.0]).__next__)
+        bar = ProgressBar(stream, iter([0.0, 9.0]).__next__, {"TERM": "dumb"})
         bar.show(IndexingProgress(1, 2, 3, 0.5))
         bar.clear()
         assert stream.getvalue() == ""

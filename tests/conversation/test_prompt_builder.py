@@ -19,7 +19,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import PastTurn
 from codekernel.domain.turn_events import TokensCounted
 from codekernel.errors import NetworkError
-from codekernel.loop.token_budget import TokenBudget, make_token_budget, shrink_token_budget
+from codekernel.loop.loop import TokenBudget, make_token_budget, shrink_token_budget
 from hypothesis import given
 from hypothesis import strategies as st
 from support.conversation_world import ScriptedModel, reply_text

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from codekernel.domain.index import EMBEDDING_PENDING, FRESH
 from codekernel.domain.settings import Performance
-from codekernel.indexing import vector_index
 from codekernel.indexing.embed_worker import OUTDATED_MODELS
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
+from codekernel.indexing.index_plan import BatchSizes, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.index_store import list_vectors_folders
 from codekernel.storage.vectors import SNAPSHOT_SUFFIX
@@ -60,15 +59,9 @@ def battery_probe(on_battery: threading.Event) -> Callable[[], bool]:
     return on_battery.is_set
 
 
-@pytest.fixture(autouse=True)
-def small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that embedding some hundred files takes many steps."""
-    for name in ("INITIAL_BATCH_SIZE", "MIN_BATCH_SIZE", "MAX_BATCH_SIZE"):
-        monkeypatch.setattr(vector_index, name, 4)
-
-
 def plan_with(model: Path) -> IndexPlan:
-    return IndexPlan(configs=(ConfigPlan("mine", model, 900),))
+    """Embedding some hundred files takes many steps with it."""
+    return IndexPlan(configs=(ConfigPlan("mine", model, 900, BatchSizes(4, 4, 4)),))
 
 
 def sparing(plan: IndexPlan) -> IndexPlan:

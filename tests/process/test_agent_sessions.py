@@ -17,7 +17,6 @@ from codekernel.client.kernel_requests import KernelRequests
 from codekernel.domain.agent_sessions import (
     META_NOTICE,
     NOTICE_INTERRUPTED,
-    OWN_AGENT,
     Actor,
     AgentSessionRecord,
     AgentSessions,
@@ -32,6 +31,7 @@ from codekernel.domain.agent_sessions import (
     SyncEvent,
     SyncEventKind,
 )
+from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import InvalidPath, PermissionAnswered, SessionNotFound, WrongParam
 from support.chat_server import (
     ChatServer,
@@ -46,7 +46,7 @@ from support.chat_server import (
 from support.command_line import Terminal
 from support.conversation_client import chat_settings, write_sources
 from support.scripted_agent import DESK, PHONE, WAIT_SECONDS, text_of
-from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, is_running, set_variables, wait_until
 
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 SKIP = ("plan", {"action": "skip"})
@@ -95,8 +95,7 @@ def is_idle(record: AgentSessionRecord) -> bool:
 def shared(
     user_data: Path, repo: Path, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[SharedKernel]:
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch)
     write_sources(repo)
     chat_settings(user_data, server.url)
     with SharedKernel(user_data) as kernel:

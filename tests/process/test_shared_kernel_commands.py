@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.conversation_client import chat_settings
-from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint, is_running
+from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint, is_running, set_variables
 
 QUERY = "how is a session closed"
 
@@ -127,8 +127,7 @@ def test_settings_may_ask_for_a_kernel_of_ones_own(shared: SharedKernel, repo: P
 def test_without_an_endpoint_a_search_does_its_own_work(
     shared: SharedKernel, repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name, value in block_endpoint(shared.user_data, tmp_path).items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch, block_endpoint(shared.user_data, tmp_path))
     found = run(shared, repo, "search", QUERY, "--repo", ".")
     assert found.returncode == 0
     assert "session.py" in found.stdout

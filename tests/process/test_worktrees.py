@@ -11,7 +11,7 @@ from codekernel.cli.folder_session import is_complete
 from codekernel.client.connection import KernelConnection
 from support.conversation_client import chat_settings
 from support.git_history import GitHistory
-from support.shared_kernel import ENVIRON, SharedKernel
+from support.shared_kernel import SharedKernel, set_variables
 
 pytestmark = pytest.mark.slow
 
@@ -69,8 +69,7 @@ def wait_until(is_true: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def projects(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Projects]:
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch)
     chat_settings(user_data, "http://127.0.0.1:9/v1", vectors=True)
     with SharedKernel(user_data) as shared, shared.connect(may_start=True) as kernel:
         yield Projects(shared, kernel)

@@ -296,26 +296,26 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the session bus
 
 @linux_only
 def test_the_session_bus_is_named_when_the_environment_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "")
+    environ = {"DBUS_SESSION_BUS_ADDRESS": ""}
     bus = tmp_path / str(os.getuid()) / "bus"
     bus.parent.mkdir()
-    vault_key.set_session_bus_address(tmp_path)
-    assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == ""
+    vault_key.set_session_bus_address(tmp_path, environ)
+    assert environ["DBUS_SESSION_BUS_ADDRESS"] == ""
     bus.touch()
-    vault_key.set_session_bus_address(tmp_path)
-    assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={bus}"
+    vault_key.set_session_bus_address(tmp_path, environ)
+    assert environ["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={bus}"
 
 
 @linux_only
-def test_a_session_bus_that_is_named_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/elsewhere")
+def test_a_session_bus_that_is_named_stays(tmp_path: Path) -> None:
+    environ = {"DBUS_SESSION_BUS_ADDRESS": "unix:path=/elsewhere"}
     bus = tmp_path / str(os.getuid()) / "bus"
     bus.parent.mkdir()
     bus.touch()
-    vault_key.set_session_bus_address(tmp_path)
-    assert os.environ["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/elsewhere"
+    vault_key.set_session_bus_address(tmp_path, environ)
+    assert environ["DBUS_SESSION_BUS_ADDRESS"] == "unix:path=/elsewhere"
 
 
 ASK = """

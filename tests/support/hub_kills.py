@@ -21,7 +21,8 @@ from codekernel.adapters.hub.access.devices import DeviceRegistry
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
-from codekernel.domain.agent_sessions import OWN_AGENT, Actor, NewSession
+from codekernel.domain.agent_sessions import Actor, NewSession
+from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import KernelError
 
 from support.chat_server import ChatServer

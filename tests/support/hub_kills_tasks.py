@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from codekernel.domain.agent_sessions import OWN_AGENT
+from codekernel.domain.settings import OWN_AGENT
 
 from support.agent_client import SKIP
 from support.chat_server import Delay, ReceivedRequest, Step, delta, end_reply, reply_calls

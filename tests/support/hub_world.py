@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 from codekernel.adapters.hub.access.addresses import AddressRules
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.server import HubPort
+from codekernel.adapters.hub.events.broadcast import DEFAULT_EVENT_LIMITS, EventLimits
+from codekernel.adapters.hub.server import HEAD_TIMEOUT_SECONDS, HubPort
 from codekernel.adapters.hub.service import ChatAdapter, HubService
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
 from codekernel.transport.listener import open_listening_socket
@@ -154,12 +155,13 @@ class HubWorld:
 def open_hub(
     user_data: Path,
     agent: ScriptedAgent | None = None,
-    *,
-    origins: tuple[str, ...] = (),
-    chats: tuple[ChatAdapter, ...] = (),
+    **options: Any,
 ) -> Iterator[HubWorld]:
-    """Run a hub over an engine of this process."""
-    with open_world(user_data, agent) as world, serve_hub(user_data, origins, chats) as service:
+    """Run a hub over an engine of this process; the options are those of ``serve_hub``."""
+    with (
+        open_world(user_data, agent) as world,
+        serve_hub(user_data, **options) as service,
+    ):
         service.table.attach(world.engine)
         port = service.context.rules.port
         hub = HubWorld(service, HubDatabase(user_data), world, f"http://{HOST}:{port}")
@@ -171,15 +173,19 @@ def open_hub(
 
 @contextmanager
 def serve_hub(
-    user_data: Path, origins: tuple[str, ...] = (), chats: tuple[ChatAdapter, ...] = ()
+    user_data: Path,
+    origins: tuple[str, ...] = (),
+    chats: tuple[ChatAdapter, ...] = (),
+    limits: EventLimits = DEFAULT_EVENT_LIMITS,
+    head_timeout_seconds: float = HEAD_TIMEOUT_SECONDS,
 ) -> Iterator[HubService]:
     """Run a hub without a machine, on a thread."""
     listening = open_listening_socket(HOST, 0)
     port = listening.getsockname()[1]
     rules = AddressRules.build(port, origins=origins)
-    service = HubService(
-        HubDatabase(user_data), HubPort(listening, rules), StaticPages(find_pages_folder()), chats
-    )
+    hub_port = HubPort(listening, rules, head_timeout_seconds=head_timeout_seconds)
+    pages = StaticPages(find_pages_folder())
+    service = HubService(HubDatabase(user_data), hub_port, pages, chats, limits)
     thread = threading.Thread(target=service.run, daemon=True)
     thread.start()
     try:

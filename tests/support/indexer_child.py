@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 from codekernel.indexing import indexer, vector_index
-from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
+from codekernel.indexing.index_plan import BatchSizes, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
@@ -34,7 +34,9 @@ POLL_SECONDS = 0.01
 def plan_of(lengths: str) -> IndexPlan:
     model = get_bundled_folder() / STATIC_MODEL
     chosen = [int(length) for length in lengths.split(",")]
-    return IndexPlan(tuple(ConfigPlan(f"static-{length}", model, length) for length in chosen))
+    sizes = BatchSizes(smallest=SPARE, largest=SPARE)
+    configs = (ConfigPlan(f"static-{length}", model, length, sizes) for length in chosen)
+    return IndexPlan(tuple(configs))
 
 
 def print_line(*words: object) -> None:
@@ -45,7 +47,6 @@ def print_line(*words: object) -> None:
 def shorten_limits() -> None:
     """Make every threshold small, so that all that happens to a large index happens here."""
     indexer.FIRST_BATCH_SECONDS = indexer.MAX_BATCH_SECONDS = BATCH_SECONDS
-    vector_index.MIN_BATCH_SIZE = vector_index.MAX_BATCH_SIZE = SPARE
     vector_index.MIN_SPARE_VECTORS = SPARE
     vector_table.MIN_COMMITS_TO_COMPACT = COMMITS
 

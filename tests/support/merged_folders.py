@@ -17,8 +17,7 @@ from typing import Any
 import codekernel.runtime.user_data_merge as merge_module
 import codekernel.settings.merging as settings_module
 import codekernel.storage.vault.merging as vault_module
-from codekernel.agent.session_file import AgentSession
-from codekernel.agent.session_store import AgentSessionStore
+from codekernel.agent.session_store import AgentSession, AgentSessionStore
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.chat import ChatMessage, Role

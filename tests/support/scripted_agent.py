@@ -173,11 +173,13 @@ def make_services(agent: ScriptedAgent, folder: Path, **changes: Any) -> EngineS
 
 
 @contextmanager
-def open_world(user_data: Path, agent: ScriptedAgent | None = None) -> Iterator[EngineWorld]:
+def open_world(
+    user_data: Path, agent: ScriptedAgent | None = None, **changes: Any
+) -> Iterator[EngineWorld]:
     agent = agent or ScriptedAgent()
     folder = user_data.parent / "repo"
     folder.mkdir(exist_ok=True)
-    engine = SyncEngine(SyncFolder(user_data / "agent"), make_services(agent, folder))
+    engine = SyncEngine(SyncFolder(user_data / "agent"), make_services(agent, folder, **changes))
     world = EngineWorld(engine, agent, folder)
     engine.subscribe(world.events.put)
     try:

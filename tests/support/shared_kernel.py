@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import psutil
+import pytest
 from codekernel.client.connection import KernelConnection
 from codekernel.errors import KernelError
 
@@ -19,6 +20,12 @@ from support.kernel_process import KernelProcess, code_of
 
 SESSION = 7
 ENVIRON = {"CODEKERNEL_VAULT_KEY": "a" * 64, "CODEKERNEL_STANDALONE": ""}
+
+
+def set_variables(monkeypatch: pytest.MonkeyPatch, values: Mapping[str, str] = ENVIRON) -> None:
+    """Set variables of the environment for a test, by default those of a shared kernel."""
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
 
 
 class SharedKernel:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codekernel.adapters.chat.bindings import ChatBindings
-from codekernel.adapters.chat.outgoing import RateLimit
+from codekernel.adapters.chat.session_feed import RateLimit
 from codekernel.adapters.telegram import turn_messages
 from codekernel.adapters.telegram.message_store import MessageStore
 from codekernel.domain.chat import (

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from codekernel.adapters.chat.bindings import ChatBindings
-from codekernel.adapters.chat.outgoing import RateLimit
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
+from codekernel.adapters.chat.session_feed import RateLimit
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.events.log import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable

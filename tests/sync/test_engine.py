@@ -35,7 +35,6 @@ from codekernel.errors import (
     StorageError,
     WrongParam,
 )
-from codekernel.sync import events
 from codekernel.sync.agents import PlanUpdated
 from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import SyncEngine
@@ -428,9 +427,9 @@ def test_an_empty_or_endless_message_is_refused(world: EngineWorld, text: str) -
     assert world.engine.get_session(session.id).last_seq == 0
 
 
-def test_turns_do_not_fill_the_memory(world: EngineWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("changes", [{"max_kept_events": 100}])
+def test_turns_do_not_fill_the_memory(world: EngineWorld) -> None:
     """What is kept of a turn is on disk; the log of events is bounded."""
-    monkeypatch.setattr(events, "MAX_KEPT_EVENTS", 100)
 
     def run_turns(count: int) -> int:
         for number in range(count):
@@ -519,11 +518,11 @@ def test_a_bug_of_an_agent_ends_its_turn_alone(world: EngineWorld) -> None:
     assert world.list_texts(session.id)[-1] == "again"
 
 
+@pytest.mark.parametrize("changes", [{"clock": lambda: 1_000}])
 def test_a_message_that_waited_has_a_time_after_all_that_was_said_meanwhile(
-    world: EngineWorld, monkeypatch: pytest.MonkeyPatch
+    world: EngineWorld,
 ) -> None:
     """Devices order messages by (invoked_at, seq), also where everything is in one millisecond."""
-    monkeypatch.setattr("codekernel.sync.store.get_time_ms", lambda: 1_000)
     may_go_on = threading.Event()
 
     def act(turn: ScriptedTurn) -> None:

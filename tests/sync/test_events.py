@@ -11,7 +11,7 @@ from codekernel.domain.agent_sessions import (
     SyncEventKind,
 )
 from codekernel.domain.chat import ROLE_ASSISTANT, AgentMessage, TextContent
-from codekernel.sync.events import (
+from codekernel.sync.state import (
     MAX_KEPT_BYTES,
     MAX_KEPT_EVENTS,
     MAX_UNREAD_EVENTS,

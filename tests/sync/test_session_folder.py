@@ -4,9 +4,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from codekernel.domain.session_folder import FolderQuestion, FolderQuestionKind
-from codekernel.sync import session_folder
-from codekernel.sync.session_folder import answer_question
+from codekernel.domain.agent_sessions import FolderQuestion, FolderQuestionKind
+from codekernel.sync.session_folder import (
+    MAX_FILE_BYTES,
+    MAX_GIT_OUTPUT_BYTES,
+    answer_question,
+)
 
 KIND = FolderQuestionKind
 
@@ -62,10 +65,8 @@ def test_links_that_lead_outside_are_not_followed(folder: Path) -> None:
     assert answer_question(folder, FolderQuestion(KIND.FILE, "up/outside.txt")).error
 
 
-def test_a_file_that_is_too_large_is_not_read(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_folder, "MAX_FILE_BYTES", 3)
+def test_a_file_that_is_too_large_is_not_read(folder: Path) -> None:
+    os.truncate(folder / "notes.txt", MAX_FILE_BYTES + 1)
     answer = answer_question(folder, FolderQuestion(KIND.FILE, "notes.txt"))
     assert "too large" in answer.error
 
@@ -131,7 +132,7 @@ def test_the_repository_starts_no_program(repository: Path, tmp_path: Path) -> N
     assert not mark.exists()
 
 
-def test_output_without_end_is_cut(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_folder, "MAX_GIT_OUTPUT_BYTES", 5)
+def test_output_without_end_is_cut(repository: Path) -> None:
+    (repository / "src" / "main.py").write_text("pass\n" * (MAX_GIT_OUTPUT_BYTES // 5))
     answer = answer_question(repository, FolderQuestion(KIND.DIFF, "src/main.py"))
     assert "more" in answer.error

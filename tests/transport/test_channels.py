@@ -4,9 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from codekernel.transport.channels import MAX_QUEUED_BYTES, MemoryChannel, StreamChannel
 from codekernel.transport.descriptors import StdioPipe
-from codekernel.transport.lines import MAX_LINE_BYTES, OversizedLine, SpooledLine
+from codekernel.transport.lines import (
+    MAX_LINE_BYTES,
+    MAX_QUEUED_BYTES,
+    MemoryChannel,
+    OversizedLine,
+    SpooledLine,
+    StreamChannel,
+)
 
 TIMEOUT_SECONDS = 10
 

@@ -4,8 +4,14 @@ from http import HTTPStatus
 from itertools import pairwise
 
 import pytest
-from codekernel.transport.http_body import END_OF_CHUNKS, encode_chunk, get_body_length, read_body
-from codekernel.transport.http_messages import BadRequest, RequestHead
+from codekernel.transport.http_messages import (
+    END_OF_CHUNKS,
+    BadRequest,
+    RequestHead,
+    encode_chunk,
+    get_body_length,
+    read_body,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

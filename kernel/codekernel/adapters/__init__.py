@@ -2,7 +2,6 @@
 
 Modules, in the order data meets them:
 
-    bearer_token.py        tokens of the servers
     websocket_server.py    WebSocket connections on our own listener
     indexed_repository.py  a folder with its index and call graph
     static_pages.py        the files of the pages

@@ -9,7 +9,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
@@ -18,11 +18,8 @@ from codekernel.domain.index import EmbeddingConfigStatus, Hit, RepositoryIndexS
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_state import DONE
 from codekernel.indexing.repository_index import RepositoryIndex
-from codekernel.runtime.workspace import Workspace
+from codekernel.runtime.workspace import Workspace, open_call_graph
 from codekernel.search.pipeline import Searcher
-
-if TYPE_CHECKING:
-    from codekernel.callgraph.graph import LiveCallGraph
 
 # Called with what is done, the total if it is known, and a message.
 ProgressCallback = Callable[[float, float | None, str], None]
@@ -123,7 +120,7 @@ class IndexedRepository:
         self._crash_error: BaseException | None = None
         self._has_lexical_index = False
         self._started_count = self._done_count = 0
-        self._call_graph = Lazy(self._open_call_graph)
+        self._call_graph = Lazy(lambda: open_call_graph(self.index))
         self._unsubscribe: Callable[[], None] = lambda: None
         # Last, because it sets the attributes above.
         pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="open")
@@ -164,11 +161,6 @@ class IndexedRepository:
         get_workspace = self._get_opened().get_workspace
         call_graph = get_workspace().call_graph() if get_workspace else self._call_graph()
         return call_graph.ask(question, cancel, seconds)
-
-    def _open_call_graph(self) -> "LiveCallGraph":
-        from codekernel.callgraph.graph import LiveCallGraph  # noqa: PLC0415 - a workspace has its own
-
-        return LiveCallGraph(lambda: self.index.store)
 
     def get_status(self) -> RepositoryIndexStatus:
         """Return the status of the index."""

@@ -7,7 +7,6 @@ Modules, in the order data meets them:
     turns.py            agent turns in conversations: begin, permissions, undo, delete
     turn_workspace.py   the session, journal and root of a turn
     agent_thread.py     runs an agent on its own thread; its events, and messages made of them
-    shown_text.py       what is shown of a long text
     loop.py             the agent's task for the loop, and the sessions that it runs in
     system_prompt.py    the system prompt and the specifications of the tools
     transcript.py       the messages of a session, masked and truncated to the budget
@@ -15,8 +14,7 @@ Modules, in the order data meets them:
     tool.py             what a tool is, its context and its outcome
     tool_policy.py      permissions, policies, limits and the error of a failed call
     plan.py             the plan of tasks that the model keeps
-    session_file.py     the format of a saved session
-    session_store.py    sessions on disk
+    session_store.py    sessions on disk, and the format of their files
     undo.py             undoes the changes of a session
 
 Packages: ``tools`` (what a model may call) and ``workspace`` (files, processes, undo journal).

@@ -36,9 +36,8 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import Cancelled, KernelError, NetworkError
-from codekernel.loop.loop import ModelReply, ReplyParser, run_loop
+from codekernel.loop.loop import ModelReply, ReplyParser, TokenBudget, run_loop
 from codekernel.loop.text_tool_parser import NativeReplyParser, TextToolCallParser
-from codekernel.loop.token_budget import TokenBudget
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +53,8 @@ _PLAN_FIRST_MESSAGE = (
     " several steps, or with action skip for a simple one; then call {name} again."
 )
 
-_MASKED_SECRET_MESSAGE = (
-    "These arguments have [masked: ...] in them, which stands for a secret that you were not shown;"  # noqa: S105
+_MASKED_TEXT_MESSAGE = (
+    "These arguments have [masked: ...] in them, which stands for a secret that you were not shown;"
     " writing it would destroy the secret. Change only the text around it, by an edit of that place"
     " alone."
 )
@@ -212,7 +211,7 @@ class _AgentTask:
                 return make_failure(_PLAN_FIRST_MESSAGE.format(name=call.name))
             writes = registry[call.name].permission in {ToolPermission.WRITES, ToolPermission.RUNS}
             if writes and self._transcript.has_mask_in(call):
-                return make_failure(_MASKED_SECRET_MESSAGE)
+                return make_failure(_MASKED_TEXT_MESSAGE)
         return registry.call(call.name, call.arguments, self._context)
 
 

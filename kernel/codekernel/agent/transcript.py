@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
 from codekernel.domain.untrusted_text import parse_json
-from codekernel.loop.token_budget import MESSAGE_OVERHEAD_TOKENS, TokenBudget
+from codekernel.loop.loop import MESSAGE_OVERHEAD_TOKENS, TokenBudget
 from codekernel.masking.masker import MASK_PREFIX, MaskedText, mask_secrets
 
 # What lies beyond a cut and may belong to a secret before it: the longest of them are keys in PEM.

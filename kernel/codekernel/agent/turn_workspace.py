@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from codekernel.agent.session_file import AgentSession
-from codekernel.agent.session_store import AgentSessionStore, SessionWriter
+from codekernel.agent.session_store import AgentSession, AgentSessionStore, SessionWriter
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot

@@ -12,7 +12,6 @@ from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, Permi
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
 from codekernel.agent.plan import PlanTask
 from codekernel.agent.session_store import AgentSessionStore
-from codekernel.agent.shown_text import truncate_middle
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import (
     DEFAULT_ALLOWED_PERMISSIONS,
@@ -21,6 +20,7 @@ from codekernel.agent.tool_policy import (
     ToolPermission,
     ToolPermissionRequest,
 )
+from codekernel.agent.tools.call_format import truncate_middle
 from codekernel.agent.tools.toolsets import select_tools
 from codekernel.agent.turn_workspace import AgentWorkspace
 from codekernel.agent.undo import undo_session

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from codekernel.agent.session_file import AgentSession
-from codekernel.agent.session_store import AgentSessionStore
+from codekernel.agent.session_store import AgentSession, AgentSessionStore
 from codekernel.agent.workspace.journal import CREATED, FOLDERS, ChangeJournal, ChangeRecord
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.turn import UndoResult, UndoState

@@ -11,7 +11,6 @@ Modules, in the order data meets them:
     agent_access.py     its agent sessions
     relay_startup.py    lines of ``serve`` to the shared kernel, after ``ready``
     kernel_startup.py   a kernel in this process, where none is shared
-    start_page.py       the first page of ``web`` and the index of its folder
     project_folder.py   the project root and its index
     model_selection.py  the settings and the chat model of a command
     folder_session.py   a folder that is open in the kernel for one command

@@ -24,7 +24,7 @@ from codekernel.cli.argument_types import (
 from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, run_serve
 from codekernel.cli.output import terminal
 from codekernel.cli.process import ExitCode, exit_now
-from codekernel.domain.agent_sessions import OWN_AGENT
+from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import KernelError
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
@@ -82,7 +82,7 @@ _NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
 DEFAULT_KODE_PORT = 8787
 
 # The variable with the key of a Kode service's clients, and the name of that key in the vault.
-KODE_SECRET_NAME = "KODE_API_SECRET"  # noqa: S105 - a name
+KODE_KEY_NAME = "KODE_API_SECRET"
 
 # --http without a port.
 KODE_PORT_FROM_ENV = -1
@@ -91,7 +91,12 @@ KODE_PORT_FROM_ENV = -1
 DEFAULT_UNUSED_DAYS = 90
 
 # Commands whose function ``run_<command>`` is not in the module of their name.
-_COMMAND_MODULES = {"key": "models", "stop": "status"}
+_COMMAND_MODULES = {
+    "doctor_lark": "doctor_chats",
+    "doctor_telegram": "doctor_chats",
+    "key": "models",
+    "stop": "status",
+}
 
 
 def run_command(words: list[str]) -> NoReturn:

@@ -78,7 +78,8 @@ class FolderSession:
         gaps = [trouble] if trouble else []
         if fields["accuracy"]:
             gaps += self._describe_reranker()
-        return found["results"], [*gaps, *describe_gaps(status, fields.get("semantic", True))]
+        gaps += describe_gaps(status, wants_vectors=fields.get("semantic", True))
+        return found["results"], gaps
 
     def _wait_for_results(
         self, asking: int, searching: int, fields: dict[str, Any], *, until_complete: bool
@@ -86,7 +87,7 @@ class FolderSession:
         """Return the index's status and the reply to a search that has seen all of it."""
         status = self.kernel.wait_for_reply(asking)
         wants_vectors = fields.get("semantic", True)
-        if not is_complete(status, wants_vectors):
+        if not is_complete(status, wants_vectors=wants_vectors):
             self.kernel.wait_for_reply(searching)
             status = self.wait_for_index(wants_vectors=wants_vectors, until_complete=until_complete)
             searching = self.post("search", **fields)
@@ -116,7 +117,7 @@ class FolderSession:
         try:
             while True:
                 status: Status = self.request("getIndexStatus")
-                if is_complete(status, wants_vectors):
+                if is_complete(status, wants_vectors=wants_vectors):
                     return status
                 bar.show(_read_progress(status))
                 is_lexical = status["state"] in _BUSY_STATES
@@ -143,14 +144,14 @@ def make_conversation_id() -> int:
         return _last_id
 
 
-def is_complete(status: Status, wants_vectors: bool) -> bool:  # noqa: FBT001 - both are facts
+def is_complete(status: Status, *, wants_vectors: bool) -> bool:
     """Return whether every file is indexed, also by meaning if that is wanted."""
     if status["state"] in _BUSY_STATES:
         return False
     return not wants_vectors or all(_is_config_done(config) for config in status["configs"])
 
 
-def describe_gaps(status: Status, wants_vectors: bool) -> list[str]:  # noqa: FBT001
+def describe_gaps(status: Status, *, wants_vectors: bool) -> list[str]:
     """Return sentences on what a search had to do without."""
     if status["state"] == READ_ONLY_STATE:
         return ["another codekernel keeps this index, so it is searched by words and as it is"]

@@ -4,6 +4,8 @@ Imported late: ``serve`` has written ``ready`` and ``web`` has printed its addre
 """
 
 import os
+import queue
+import socket
 import threading
 from typing import NoReturn
 
@@ -20,11 +22,31 @@ from codekernel.runtime import logging_setup
 from codekernel.runtime.clients import ClientInfo
 from codekernel.runtime.endpoint import ClientListener
 from codekernel.storage.user_data import UserData, open_user_data
-from codekernel.transport.channels import StreamChannel
 from codekernel.transport.descriptors import StdioPipe
-from codekernel.transport.in_process import InProcessListener
-from codekernel.transport.lines import Channel
+from codekernel.transport.lines import Channel, StreamChannel
 from codekernel.transport.local_endpoint import LocalPipe
+from codekernel.transport.unix_socket import SocketPipe
+
+
+class InProcessListener:
+    """Accepts what ``connect`` connects."""
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[SocketPipe | None] = queue.SimpleQueue()
+
+    def connect(self) -> SocketPipe:
+        """Return the client's end of a new connection."""
+        ours, theirs = socket.socketpair()
+        self._waiting.put(SocketPipe(theirs))
+        return SocketPipe(ours)
+
+    def accept(self) -> SocketPipe | None:
+        """Wait for the next connection; None once closed."""
+        return self._waiting.get()
+
+    def close(self) -> None:
+        """Accept no more."""
+        self._waiting.put(None)
 
 
 def make_kernel(

@@ -3,23 +3,18 @@
 from pathlib import Path
 
 from codekernel.cli.output.terminal import print_notice
-from codekernel.domain.settings import Settings
-from codekernel.domain.turn import Price
+from codekernel.domain.settings import Price, Settings
 from codekernel.errors import ApiKeyNotFound
 from codekernel.llm.model_pool import check_model
-from codekernel.settings.chat_models import choose_model
 from codekernel.settings.loading import load_settings_file
-from codekernel.settings.local_models import build_default_settings
+from codekernel.settings.local_models import build_default_settings, choose_model
 from codekernel.storage.user_data import UserData
 
 
 def get_price(settings: Settings, model: str) -> Price | None:
     """Return the price of a model, if the settings have one."""
-    for each in settings.generation_models:
-        priced = each.input_price is not None or each.output_price is not None
-        if model in {each.name, each.model_name} and priced:
-            return Price(each.input_price or 0.0, each.output_price or 0.0)
-    return None
+    named = (each for each in settings.generation_models if model in {each.name, each.model_name})
+    return next(filter(None, (each.price for each in named)), None)
 
 
 def choose_usable_model(settings: Settings, name: str | None, user_data: UserData) -> str:

@@ -15,6 +15,8 @@ from codekernel.domain.agent_sessions import (
     CancelOutcome,
     EventPosition,
     EventSubscription,
+    FolderAnswer,
+    FolderQuestion,
     MachineRecord,
     MessagePage,
     NewMessage,
@@ -26,7 +28,6 @@ from codekernel.domain.agent_sessions import (
     SyncEvent,
     SyncEventKind,
 )
-from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
 from codekernel.protocol import agent_session_entries as wire
 
 # Called when a subscription goes on after a loss of the kernel, with its position, and whether

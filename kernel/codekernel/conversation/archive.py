@@ -9,8 +9,11 @@ from dataclasses import dataclass, replace
 
 from codekernel.conversation.history import ConversationHistories
 from codekernel.errors import StorageError, WrongParam
-from codekernel.protocol.history_file import UnreadableHistoryError, decode_history_file
-from codekernel.protocol.history_import import salvage_history
+from codekernel.protocol.history_file import (
+    UnreadableHistoryError,
+    decode_history_file,
+    salvage_history,
+)
 from codekernel.protocol.messages.history import HistoryFile
 from codekernel.storage.conversation_files import ConversationFiles
 

@@ -15,8 +15,9 @@ from pathlib import Path
 from codekernel.domain.turn import PastTurn, Turn, TurnRequest, UndoResult
 from codekernel.errors import StorageError
 from codekernel.protocol.envelope import dump_json
-from codekernel.protocol.history_file import ConversationHistory, UnreadableHistoryError
-from codekernel.protocol.history_import import (
+from codekernel.protocol.history_file import (
+    ConversationHistory,
+    UnreadableHistoryError,
     build_context_messages,
     read_pocketrag_history,
     salvage_history,

@@ -23,9 +23,8 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import PastTurn
 from codekernel.domain.turn_events import TurnEvent
 from codekernel.errors import NetworkError
-from codekernel.loop.loop import ModelCall
+from codekernel.loop.loop import ModelCall, TokenBudget
 from codekernel.loop.search_tool import MAX_QUERIES, SearchReplyParser
-from codekernel.loop.token_budget import TokenBudget
 from codekernel.masking.masker import mask_secrets_cached
 
 _SYSTEM_RULES = """\

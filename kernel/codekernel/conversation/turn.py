@@ -34,9 +34,8 @@ from codekernel.domain.turn import AgentTurnSummary, Citation, PastTurn, TurnOut
 from codekernel.domain.turn_events import TransientEvent, TurnDone, TurnEvent, TurnFailed
 from codekernel.errors import Cancelled, KernelError, NetworkError
 from codekernel.llm.model_pool import ChatModelPool, ModelChoice
-from codekernel.loop.loop import PARAGRAPH_BREAK, ModelReply, run_loop
+from codekernel.loop.loop import PARAGRAPH_BREAK, ModelReply, TokenBudget, run_loop
 from codekernel.loop.search_tool import SEARCH_TOOL, SearchCall, SearchReplyParser
-from codekernel.loop.token_budget import TokenBudget
 from codekernel.masking.masker import mask_secrets
 
 logger = logging.getLogger(__name__)

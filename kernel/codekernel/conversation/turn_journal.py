@@ -20,7 +20,7 @@ from codekernel.domain.turn import (
     TurnRequest,
 )
 from codekernel.domain.turn_events import AgentMessageBuilder, TurnEvent
-from codekernel.loop.token_budget import CountTokens
+from codekernel.loop.loop import CountTokens
 from codekernel.protocol.history_file import decode_journal_lines, encode_journal_line
 from codekernel.storage.conversation_files import TurnJournalFile
 from codekernel.storage.safe_files import NotRegularFile, read_regular

@@ -19,7 +19,7 @@ from codekernel.conversation.history import (
 )
 from codekernel.conversation.turn_journal import read_journal
 from codekernel.errors import KernelError, StorageError
-from codekernel.loop.token_budget import CountTokens
+from codekernel.loop.loop import CountTokens
 from codekernel.storage.conversation_files import ConversationFiles, delete_turn_journal
 from codekernel.storage.vault.vault import DayUsage, UsageLedger
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Generic, Protocol, TypeVar
 
+from codekernel.domain.concurrency import start_thread
 from codekernel.errors import KernelError
 from codekernel.protocol.envelope import Message, get_message_type
 
@@ -45,9 +46,7 @@ class WorkerLane:
         self._lock = threading.Lock()
         self._refusal: KernelError | None = None
         self._is_refusing = False
-        self._on_crash = on_crash
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
-        self._thread.start()
+        self._thread = start_thread(name, self._work, on_crash)
 
     def post(self, job: Job) -> None:
         """Queue the job, or refuse it if the lane has closed."""
@@ -73,14 +72,11 @@ class WorkerLane:
         return not self._thread.is_alive()
 
     def _work(self) -> None:
-        try:
-            while (job := self._inbox.get()) is not None:
-                if self._is_refusing and self._refusal:
-                    job.refuse(self._refusal)
-                else:
-                    job.run()
-        except BaseException as error:  # noqa: BLE001 - the guard of this thread: the owner decides
-            self._on_crash(error)
+        while (job := self._inbox.get()) is not None:
+            if self._is_refusing and self._refusal:
+                job.refuse(self._refusal)
+            else:
+                job.run()
 
 
 def run_on_own_thread(job: Job, name: str) -> None:

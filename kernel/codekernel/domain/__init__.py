@@ -14,10 +14,8 @@ Modules, in the order data meets them:
     lexical_tokenizer.py       text -> terms of lexical search
     call_graph.py              definitions, calls, call chains
     chat.py                    requests to a chat model and its stream
-    message_parser.py          agent messages from JSON
     turn.py                    a turn of a conversation
     turn_events.py             the events of a turn
-    session_folder.py          questions about the folder of a session
     agent_sessions.py          agent sessions as every device sees them
     diff.py                    line diffs as jsdiff makes them
 """

@@ -3,7 +3,7 @@
 A session is one agent in one folder of one machine. Its messages are numbered 1, 2, 3, ... without
 a gap; whoever missed some reads on from the last number it has. ``AgentSessions`` is what pages,
 terminals, phones and chats use; the kernel implements it, and a client of the kernel does so over
-the local endpoint.
+the local endpoint. Questions about the folder of a session are answered as values, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,8 +12,55 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from codekernel.domain.chat import AgentMessage
-from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
-from codekernel.domain.settings import OWN_AGENT as OWN_AGENT  # noqa: PLC0414 - it is used from here
+from codekernel.domain.settings import OWN_AGENT
+
+
+class FolderQuestionKind(StrEnum):
+    """What is asked: changes as git tells them, files, folders."""
+
+    STATUS = "git-status"
+    CHANGED_LINES = "git-diff-numstat"
+    DIFF = "git-diff-file"
+    FILE = "file"
+    FIND = "files"
+    LIST = "directory"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderQuestion:
+    """``path`` is below the folder; ``is_staged`` is about what will be committed."""
+
+    kind: FolderQuestionKind
+    path: str = ""
+    is_staged: bool = False
+    query: str = ""
+    limit: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FolderEntry:
+    """A file or folder; ``path`` is below the folder of the session, the time in milliseconds."""
+
+    name: str
+    path: str
+    type: str
+    size: int = 0
+    modified_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FolderAnswer:
+    """``error`` is a sentence if there is no answer; ``content`` is base64."""
+
+    error: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    exit_code: int = 0
+    content: str = ""
+    size: int = 0
+    modified_at: int = 0
+    entries: tuple[FolderEntry, ...] = ()
+
 
 # In ``meta`` of a message of the engine itself, which is for a person: what it is about.
 META_NOTICE = "notice"

@@ -7,7 +7,7 @@ no console window on Windows.
 import os
 import subprocess
 import sys
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 CHILD_PROCESS_OPTIONS: dict[str, Any] = (
     {"process_group": 0}
@@ -38,3 +38,10 @@ def open_reply_stream(buffering: int = -1) -> BinaryIO:
     replies: BinaryIO = os.fdopen(os.dup(1), "wb", buffering)
     os.dup2(2, 1)
     return replies
+
+
+def require_pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    """Return a pipe that Popen was asked for."""
+    if pipe is None:
+        raise ValueError("the child was started without this pipe")
+    return pipe

@@ -308,3 +308,19 @@ def make_switch_interval_setter(base_seconds: float) -> Callable[[int], None]:
         sys.setswitchinterval(base_seconds * min(max(turns, 1), MAX_SWITCH_INTERVAL_FACTOR))
 
     return share
+
+
+def start_thread(
+    name: str, work: Callable[[], object], on_crash: Callable[[BaseException], object]
+) -> threading.Thread:
+    """Run ``work`` on a daemon thread; ``on_crash`` gets its exception."""
+
+    def guarded() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - the guard of this thread: the owner decides
+            on_crash(error)
+
+    thread = threading.Thread(target=guarded, name=name, daemon=True)
+    thread.start()
+    return thread

@@ -184,7 +184,7 @@ class _ConfinedResolver:
 
     def _go_up(self) -> None:
         if not self._names:
-            above = os.path.dirname(os.path.realpath(self._root_path))  # noqa: PTH120 - a text
+            above = os.path.dirname(os.path.realpath(self._root_path))
             self._restart_from_root(above, *self._take_rest())
             return
         self._names.pop()
@@ -226,7 +226,7 @@ class _ConfinedResolver:
 
         Only its text is taken from outside: which names below the root it means.
         """
-        absolute = os.path.join(*paths)  # noqa: PTH118 - may have ".." in it
+        absolute = os.path.join(*paths)
         below = _strip_root(os.fspath(self._root_path), absolute)
         if below is None and self._links_left:
             self._links_left -= 1
@@ -244,7 +244,7 @@ class _ConfinedResolver:
         try:
             if self._follow or name in {"", ".", ".."}:
                 return os.path.realpath(absolute)
-            return os.path.join(os.path.realpath(above), name)  # noqa: PTH118 - texts
+            return os.path.join(os.path.realpath(above), name)
         except OSError as error:  # swapped while it was read
             raise OutsideRootError(errno.EACCES, "outside the folder") from error
 

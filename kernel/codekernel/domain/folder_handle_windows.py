@@ -16,7 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Self
 
-assert sys.platform == "win32"  # noqa: S101 - for those who check types
+assert sys.platform == "win32"
 
 _LIST_DIRECTORY, _SHARE_READ_WRITE = 0x1, 0x3
 

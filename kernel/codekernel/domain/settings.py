@@ -46,6 +46,20 @@ class RerankConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost, in whatever currency the user thinks in."""
+
+    per_million_input: float
+    per_million_output: float
+
+    def compute_cost(self, input_tokens: int, output_tokens: int) -> float:
+        """What so many tokens cost."""
+        return (
+            input_tokens * self.per_million_input + output_tokens * self.per_million_output
+        ) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationModel:
     """A chat endpoint; ``name`` is the user's name for it and ``model_name`` the endpoint's.
 
@@ -59,6 +73,13 @@ class GenerationModel:
     input_price: float | None = None
     output_price: float | None = None
     context_tokens: int | None = None
+
+    @property
+    def price(self) -> Price | None:
+        """What it costs, if the settings say so; a price that is missing beside one is zero."""
+        if self.input_price is None and self.output_price is None:
+            return None
+        return Price(self.input_price or 0.0, self.output_price or 0.0)
 
 
 @dataclass(frozen=True, slots=True)

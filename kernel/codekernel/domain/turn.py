@@ -177,17 +177,3 @@ class UndoResult:
     path: str
     state: UndoState
     reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a million tokens cost, in whatever currency the user thinks in."""
-
-    per_million_input: float
-    per_million_output: float
-
-    def compute_cost(self, input_tokens: int, output_tokens: int) -> float:
-        """What so many tokens cost."""
-        return (
-            input_tokens * self.per_million_input + output_tokens * self.per_million_output
-        ) / 1_000_000

@@ -154,7 +154,7 @@ def decode_path(text: str) -> str:
 def resolve_encoded_path(folder: str | Path, text: str) -> str:
     """Return the path that ``text`` means in ``folder``: decoded if that exists, else unchanged."""
     decoded = decode_path(text)
-    is_there = decoded != text and os.path.lexists(os.path.join(folder, decoded))  # noqa: PTH118 - texts
+    is_there = decoded != text and os.path.lexists(os.path.join(folder, decoded))
     return decoded if is_there else text
 
 

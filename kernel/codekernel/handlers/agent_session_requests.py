@@ -10,6 +10,9 @@ from codekernel.domain.agent_sessions import (
     Actor,
     AgentSessionRecord,
     EventPosition,
+    FolderAnswer,
+    FolderQuestion,
+    FolderQuestionKind,
     NewMessage,
     NewSession,
     PermissionAnswer,
@@ -17,11 +20,6 @@ from codekernel.domain.agent_sessions import (
     SessionPermission,
 )
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.session_folder import (
-    FolderAnswer,
-    FolderQuestion,
-    FolderQuestionKind,
-)
 from codekernel.errors import WrongParam
 from codekernel.protocol.agent_session_entries import (
     build_event,

@@ -7,21 +7,18 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
-from codekernel.domain.settings import Settings
 from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
-from codekernel.protocol.messages import api_usage
 from codekernel.protocol.messages import conversation as messages
+from codekernel.protocol.messages import history
 from codekernel.protocol.messages.history import HistoryFile
-from codekernel.runtime.agent_windows import CLIENT_DEVICES, FollowedTurn, find_user_name
+from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.runtime.sessions import Session
 from codekernel.storage.vault.vault import DayUsage, ModelUsage
 
 if TYPE_CHECKING:
     from codekernel.conversation.turn import RunningTurn
-    from codekernel.domain.agent_sessions import Actor
-    from codekernel.domain.turn import Price
 
 
 def _is_done_part(part: object) -> bool:
@@ -63,7 +60,7 @@ def begin_conversation(
 @session_router.handles(messages.StopConversation, lane=Lane.URGENT)
 def stop_conversation(message: messages.StopConversation, session: Session) -> None:
     """Stop a running answer, whichever window it is in; stopping nothing succeeds."""
-    session.services.agent_windows().stop(message.conversation_id, _make_actor(session))
+    session.services.agent_windows().stop(message.conversation_id, session.services.client)
     session.services.conversations().stop(message.conversation_id)
 
 
@@ -101,20 +98,21 @@ def delete_conversation(message: messages.DeleteConversation, session: Session) 
     session.services.agent_windows().forget(message.conversation_id)
 
 
-@session_router.handles(api_usage.GetApiUsage, lane=Lane.SESSION)
-def get_api_usage(message: api_usage.GetApiUsage, session: Session) -> api_usage.GetApiUsageReply:
+@session_router.handles(history.GetApiUsage, lane=Lane.SESSION)
+def get_api_usage(message: history.GetApiUsage, session: Session) -> history.GetApiUsageReply:
     """Sum up what this repository's conversations used, per model."""
     ledger, repo_id = session.services.usage, session.repo.id
-    prices = _collect_prices(session.services.settings.current)
+    models = reversed(session.services.settings.current.generation_models)
+    prices = {model.model_name: model.price for model in models if model.price}
     days = ledger.list_by_day(repo_id)
 
-    def compute_cost(usage: ModelUsage | DayUsage) -> api_usage.TokenCost:
+    def compute_cost(usage: ModelUsage | DayUsage) -> history.TokenCost:
         price = prices.get(usage.model_name)
-        return api_usage.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
+        return history.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
 
-    return api_usage.GetApiUsageReply(
+    return history.GetApiUsageReply(
         api_usage=[
-            api_usage.ApiUsageEntry(
+            history.ApiUsageEntry(
                 model_name=usage.model_name,
                 front_end_model_name=usage.model_name,
                 input_tokens=usage.input_tokens,
@@ -122,7 +120,7 @@ def get_api_usage(message: api_usage.GetApiUsage, session: Session) -> api_usage
                 total_tokens=usage.input_tokens + usage.output_tokens,
                 cost=compute_cost(usage),
                 days=[
-                    api_usage.DayUsageEntry(
+                    history.DayUsageEntry(
                         day=day.day,
                         input_tokens=day.input_tokens,
                         output_tokens=day.output_tokens,
@@ -150,7 +148,7 @@ def begin_agent_turn(
     turn = session.services.agent_windows().begin(
         message,
         session.repo.path,
-        _make_actor(session),
+        session.services.client,
         is_mirrored=session.services.has_mirror,
     )
     yield None
@@ -179,7 +177,7 @@ def answer_permission(message: messages.AnswerPermission, session: Session) -> N
     session.services.agent_windows().decide(
         message.conversation_id,
         message.tool_use_id,
-        _make_actor(session),
+        session.services.client,
         allowed=message.decision is not messages.Decision.DENY,
         for_turn=message.decision is messages.Decision.ALLOW_TURN,
     )
@@ -214,14 +212,6 @@ def _follow_turn(turn: FollowedTurn, session: Session) -> Iterator[Any]:
         yield messages.DETACHED_PART
 
 
-def _make_actor(session: Session) -> "Actor":
-    """Return who uses a session: the account, at a page, in a terminal or over a service."""
-    from codekernel.domain.agent_sessions import Actor, Device  # noqa: PLC0415 - with the first task
-
-    device = CLIENT_DEVICES.get(session.services.client, Device.PAGE)
-    return Actor(device, find_user_name())
-
-
 def _stream_turn(running: "RunningTurn[Any]") -> Iterator[Any]:
     # Yields what the two handlers above declare.
     with running as turn:
@@ -233,14 +223,3 @@ def _build_parts(events: Iterable[Any]) -> Iterator[Any]:
     from codekernel.protocol.turn_parts import build_part  # noqa: PLC0415 - with the first question
 
     return map(build_part, events)
-
-
-def _collect_prices(settings: Settings) -> "dict[str, Price]":
-    """Return the prices in the settings by the endpoint's name of the model."""
-    from codekernel.domain.turn import Price  # noqa: PLC0415 - as above
-
-    return {
-        model.model_name: Price(model.input_price or 0.0, model.output_price or 0.0)
-        for model in reversed(settings.generation_models)
-        if model.input_price is not None or model.output_price is not None
-    }

@@ -1,6 +1,11 @@
 """Whether the machine runs on its battery."""
 
+import sys
+from contextlib import suppress
 from pathlib import Path
+
+if sys.platform != "linux":
+    import psutil
 
 # Where Linux lists batteries and chargers.
 POWER_SUPPLIES = Path("/sys/class/power_supply")
@@ -16,15 +21,11 @@ def is_on_battery(supplies: Path = POWER_SUPPLIES) -> bool:
 
 def _is_unplugged() -> bool:
     """Return what systems other than Linux say of the whole machine."""
-    import psutil  # noqa: PLC0415 - not needed on Linux
-
-    if not hasattr(psutil, "sensors_battery"):
-        return False
-    try:
-        battery = psutil.sensors_battery()
-    except (OSError, RuntimeError):  # unknown, so indexing continues
-        return False
-    return battery is not None and battery.power_plugged is False
+    if sys.platform != "linux" and hasattr(psutil, "sensors_battery"):
+        with suppress(OSError, RuntimeError):  # unknown, so indexing continues
+            battery = psutil.sensors_battery()
+            return battery is not None and battery.power_plugged is False
+    return False
 
 
 def _is_discharging(supplies: Path) -> bool:

@@ -2,11 +2,23 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from codekernel.domain.settings import Performance, Settings
 
 # Characters; for the lexical index while no embedding config is selected.
 DEFAULT_MAX_CHUNK_CHARS = 950
+
+
+class BatchSizes(NamedTuple):
+    """How many texts are embedded at once: at first, and within which limits later."""
+
+    initial: int = 128
+    smallest: int = 32
+    largest: int = 4096
+
+
+DEFAULT_BATCH_SIZES = BatchSizes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +28,7 @@ class ConfigPlan:
     name: str
     model: Path
     max_chunk_chars: int
+    batch_sizes: BatchSizes = DEFAULT_BATCH_SIZES
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,9 +44,9 @@ from codekernel.indexing.index_state import (
     TouchedFile,
 )
 from codekernel.storage.catalog.writer import CatalogBatch
+from codekernel.storage.engines import require_disk_space
 from codekernel.storage.index_store import IndexStore
 from codekernel.storage.lexical_index import build_lexical_documents
-from codekernel.storage.safe_files import require_disk_space
 from codekernel.watching.event_source import ChangedPaths
 from codekernel.watching.watcher import FileWatcher, SystemSource
 

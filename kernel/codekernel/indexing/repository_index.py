@@ -27,7 +27,7 @@ from codekernel.indexing.index_state import (
 )
 from codekernel.indexing.index_worker import IndexWorker
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged
+from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, is_unwritable
 from codekernel.storage.index_store import (
     IndexNeedsReopen,
     IndexNotReady,
@@ -37,7 +37,6 @@ from codekernel.storage.index_store import (
     open_index_to_read,
     open_index_to_write,
 )
-from codekernel.storage.safe_files import is_unwritable
 
 if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance

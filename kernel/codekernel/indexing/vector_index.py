@@ -30,8 +30,6 @@ logger = logging.getLogger(__name__)
 # at once and a fast one is not held up by commits.
 TARGET_BATCH_SECONDS = 0.4
 
-INITIAL_BATCH_SIZE, MIN_BATCH_SIZE, MAX_BATCH_SIZE = 128, 32, 4096
-
 # How fast the batch may grow while the speed of a model is still being measured.
 MAX_BATCH_GROWTH = 8
 
@@ -68,7 +66,7 @@ class VectorIndex:
         self._throttle = throttle
         self._pending: OrderedDict[int, None] = OrderedDict()
         self._embedding_count = 0  # files that left the queue, and whose vectors are not stored yet
-        self._batch_size = INITIAL_BATCH_SIZE
+        self._batch_size = config.batch_sizes.initial
         self._chunks_per_second: float | None = None
         with ExitStack() as opening:
             self.embedder: Embedder = opening.enter_context(
@@ -270,4 +268,5 @@ class VectorIndex:
         known = self._chunks_per_second
         self._chunks_per_second = rate if known is None else 0.7 * known + 0.3 * rate
         size = min(int(rate * TARGET_BATCH_SECONDS), self._batch_size * MAX_BATCH_GROWTH)
-        self._batch_size = max(MIN_BATCH_SIZE, min(MAX_BATCH_SIZE, size))
+        limits = self.config.batch_sizes
+        self._batch_size = max(limits.smallest, min(limits.largest, size))

@@ -231,3 +231,36 @@ def _read_max_tokens(path: Path, override: dict[str, Any]) -> int:
     ]
     known = [int(limit) for limit in limits if isinstance(limit, int | float) and limit > 0]
     return min([limit for limit in known if limit < _UNLIMITED_TOKENS], default=_DEFAULT_MAX_TOKENS)
+
+
+FAIRSEQ_FILE = "sentencepiece.bpe.model"
+
+SENTENCEPIECE_FILES = (FAIRSEQ_FILE, "spiece.model", "tokenizer.model", "sentencepiece.model")
+
+TOKENIZER_JSON, WORDPIECE_FILES = ("tokenizer.json",), ("vocab.txt",)
+
+BYTE_LEVEL_FILES = ("vocab.json", "merges.txt")
+
+# The first kind that is complete is the one that is read.
+_TOKENIZER_KINDS: list[tuple[str, ...]] = [
+    TOKENIZER_JSON,
+    *((name,) for name in SENTENCEPIECE_FILES),
+    WORDPIECE_FILES,
+    BYTE_LEVEL_FILES,
+]
+
+
+def check_model_files(folder: Path) -> None:
+    """Raise InvalidModel if a file of a model or of its tokenizer is missing or empty."""
+    read_model_folder(folder)
+    for name in find_tokenizer_files(folder):
+        require_not_empty(folder / name)
+
+
+def find_tokenizer_files(folder: Path) -> tuple[str, ...]:
+    """Return the names of the tokenizer's files. Raises InvalidModel if there is none."""
+    for names in _TOKENIZER_KINDS:
+        if all((folder / name).is_file() for name in names):
+            return names
+    known = ", ".join(map(" + ".join, _TOKENIZER_KINDS))
+    raise InvalidModel(f"{folder} has no tokenizer; it needs one of: {known}")

@@ -17,16 +17,17 @@ from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import InvalidModel
 from codekernel.inference import sentencepiece as spm
 from codekernel.inference.model_folder import (
+    BYTE_LEVEL_FILES,
+    FAIRSEQ_FILE,
+    SENTENCEPIECE_FILES,
+    TOKENIZER_JSON,
+    WORDPIECE_FILES,
+    find_tokenizer_files,
     read_json_file,
-    read_model_folder,
     require_not_empty,
 )
 
 _METASPACE = "▁"
-
-_FAIRSEQ_FILE = "sentencepiece.bpe.model"
-
-_SENTENCEPIECE_FILES = (_FAIRSEQ_FILE, "spiece.model", "tokenizer.model", "sentencepiece.model")
 
 # These also say sentencepiece.bpe.model, but number its pieces in ways of their own.
 _UNSUPPORTED_MODEL_TYPES = {"camembert", "mbart", "m2m_100", "barthez"}
@@ -48,9 +49,9 @@ _COUNT_SLICE_CHARS = 100_000
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """Return the tokenizer in this folder. Raises InvalidModel, which names the file."""
-    names, build = _select_builder(folder)
+    names = find_tokenizer_files(folder)
     try:
-        tokenizer = build(folder, *(_read_content(folder / name) for name in names))
+        tokenizer = _BUILDERS[names](folder, *(_read_content(folder / name) for name in names))
     except InvalidModel:
         raise
     except Exception as error:  # the package raises bare Exception for whatever it dislikes
@@ -75,21 +76,6 @@ class ModelTokenCounter:
         ]
         encodings = self._tokenizer.encode_batch_fast(pieces, add_special_tokens=False)
         return sum(len(encoding.ids) for encoding in encodings)
-
-
-def check_model_files(folder: Path) -> None:
-    """Raise InvalidModel if a file of a model or of its tokenizer is missing or empty."""
-    read_model_folder(folder)
-    for name in _select_builder(folder)[0]:
-        require_not_empty(folder / name)
-
-
-def _select_builder(folder: Path) -> tuple[tuple[str, ...], "_Builder"]:
-    for names, build in _BUILDERS:
-        if all((folder / name).is_file() for name in names):
-            return names, build
-    known = ", ".join(" + ".join(names) for names, _ in _BUILDERS)
-    raise InvalidModel(f"{folder} has no tokenizer; it needs one of: {known}")
 
 
 def _read_content(file: Path) -> bytes:
@@ -124,7 +110,7 @@ def _build_sentencepiece(name: str, folder: Path, content: bytes) -> Tokenizer:
     kind = read_json_file(folder / "config.json").get("model_type")
     if kind in _UNSUPPORTED_MODEL_TYPES:
         raise InvalidModel(f"{folder} needs a tokenizer.json: {name} of {kind} is not enough")
-    is_fairseq = kind == "xlm-roberta" or name == _FAIRSEQ_FILE
+    is_fairseq = kind == "xlm-roberta" or name == FAIRSEQ_FILE
     tokenizer = _build_fairseq(model) if is_fairseq else _build_with_file_ids(model, folder)
     tokenizer.normalizer = _build_normalizer(model)
     words = all(_METASPACE not in piece.text[1:] for piece in model.pieces)
@@ -298,9 +284,9 @@ def _set_template(tokenizer: Tokenizer, single: str, pair: str) -> None:
 
 _Builder = Callable[..., Tokenizer]
 
-_BUILDERS: list[tuple[tuple[str, ...], _Builder]] = [
-    (("tokenizer.json",), _build_from_json),
-    *(((name,), partial(_build_sentencepiece, name)) for name in _SENTENCEPIECE_FILES),
-    (("vocab.txt",), _build_word_piece),
-    (("vocab.json", "merges.txt"), _build_byte_level),
-]
+_BUILDERS: dict[tuple[str, ...], _Builder] = {
+    TOKENIZER_JSON: _build_from_json,
+    **{(name,): partial(_build_sentencepiece, name) for name in SENTENCEPIECE_FILES},
+    WORDPIECE_FILES: _build_word_piece,
+    BYTE_LEVEL_FILES: _build_byte_level,
+}

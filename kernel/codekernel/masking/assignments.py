@@ -6,7 +6,7 @@ that is no placeholder counts; in source it must look generated.
 
 import re
 from collections.abc import Iterator
-from enum import Enum
+from enum import StrEnum, auto
 from typing import NamedTuple
 
 from codekernel.masking.values import (
@@ -29,11 +29,11 @@ SECRET_NAME_KEYWORDS = (
 )  # fmt: skip
 
 
-class SecretNameKind(Enum):
-    """How much a name says of its value."""
+class SecretNameKind(StrEnum):
+    """How much a name says of its value; the kind is what the mark says."""
 
-    PASSWORD = "password"  # noqa: S105 - a kind, and what the mark says; short values count
-    SECRET = "secret"  # noqa: S105 - likewise; values that were generated count
+    PASSWORD = auto()  # short values count
+    SECRET = auto()  # values that were generated count
     QUALIFIED = "key"  # long values that were generated count
     WEAK = "token"  # longer ones
 

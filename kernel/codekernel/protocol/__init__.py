@@ -12,7 +12,6 @@ Modules, in the order data meets them:
     tool_schema.py      JSON schemas of tool arguments
     settings_file.py    settings.json
     history_file.py     journals and conversation files
-    history_import.py   damaged files and those of PocketRAG's kernel
 """
 
 READY_CALLBACK_ID = 1

@@ -6,6 +6,7 @@ from codekernel.domain.agent_sessions import (
     Actor,
     AgentSessionRecord,
     EventPosition,
+    FolderAnswer,
     MachineRecord,
     MessagePage,
     SessionMessage,
@@ -13,8 +14,7 @@ from codekernel.domain.agent_sessions import (
     SyncEvent,
     SyncEventKind,
 )
-from codekernel.domain.message_parser import parse_message
-from codekernel.domain.session_folder import FolderAnswer
+from codekernel.domain.chat import parse_message
 from codekernel.protocol.envelope import Converted, convert_values, decode_data
 from codekernel.protocol.messages import agent_sessions as entries
 

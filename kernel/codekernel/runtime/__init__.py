@@ -9,9 +9,8 @@ Modules, in the order data meets them:
     user_data_merge.py  the steps of that
     endpoint.py       attaches the programs that come by the local endpoint
     retirement.py     hands the endpoint and the clients over to a newer kernel
-    clients.py        the programs attached to the kernel
+    clients.py        the programs attached to the kernel, and what ``codekernel status`` shows
     late_services.py  services that are imported when they are needed
-    kernel_status.py  what ``codekernel status`` shows
     sessions.py       one worker thread and inbox per window, and the table of them
     agent_windows.py  what windows use of the agents of the kernel
     index_folders.py  the indexes on disk, and which of them nobody uses

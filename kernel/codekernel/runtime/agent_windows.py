@@ -1,29 +1,13 @@
 """What windows and terminals use of the agents of the kernel: turns in conversations."""
 
-import os
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:  # 0.1 s to import, which the first task can wait for
-    from codekernel.domain.agent_sessions import Actor
     from codekernel.domain.concurrency import CancelToken
     from codekernel.domain.turn_events import TransientEvent, TurnDone, TurnFailed
     from codekernel.protocol.messages.conversation import BeginAgentTurn
-
-
-# Where the users of a client are, if not at a page; as ``Device`` has it.
-CLIENT_DEVICES = {"agent": "cli", "backend": "kode"}
-
-
-@cache
-def find_user_name() -> str:
-    """Return the name of the account, for the log of a session; empty if it is unknown.
-
-    The environment alone says it: a lookup may ask a name server.
-    """
-    return next(filter(None, map(os.environ.get, ("LOGNAME", "USER", "USERNAME"))), "")
 
 
 class FollowedTurn(Protocol):
@@ -38,10 +22,13 @@ class FollowedTurn(Protocol):
 
 
 class AgentWindows(Protocol):
-    """The agents' turns in conversations, for all windows; safe to use from any thread."""
+    """The agents' turns in conversations, for all windows; safe to use from any thread.
+
+    ``client`` is the name of the one that asks.
+    """
 
     def begin(
-        self, task: "BeginAgentTurn", folder: Path, actor: "Actor", *, is_mirrored: bool
+        self, task: "BeginAgentTurn", folder: Path, client: str, *, is_mirrored: bool
     ) -> FollowedTurn:
         """Accept a task; it goes on without the window. Raises as ``Conversations.begin`` does."""
 
@@ -55,14 +42,14 @@ class AgentWindows(Protocol):
         self,
         conversation_id: int,
         tool_use_id: str,
-        actor: "Actor",
+        client: str,
         *,
         allowed: bool,
         for_turn: bool,
     ) -> None:
         """Answer a tool that waits. Raises PermissionAnswered, or WrongParam if none waits."""
 
-    def stop(self, conversation_id: int, actor: "Actor") -> None:
+    def stop(self, conversation_id: int, client: str) -> None:
         """Stop a turn; stopping nothing succeeds."""
 
     def forget(self, conversation_id: int) -> None:

@@ -1,13 +1,14 @@
 """The programs attached to the kernel, each with its channel, its lanes and its sessions.
 
-A client that ends takes its own sessions along and nobody else's.
+A client that ends takes its own sessions along and nobody else's. ``codekernel status`` shows them.
 """
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from codekernel.dispatch.dispatcher import Dispatcher
@@ -16,8 +17,14 @@ from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import KernelError, KernelRetired, Stopping, WrongParam
 from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol.messages.kernel import (
+    ClientEntry,
+    KernelInfo,
+    KernelStatus,
+    OpenIndexEntry,
+)
 from codekernel.protocol.messages.repos import ReposChanged
-from codekernel.runtime.sessions import SessionSupervisor
+from codekernel.runtime.sessions import Session, SessionSupervisor
 from codekernel.transport.lines import MAX_LINE_BYTES, Channel, Line, OversizedLine
 from codekernel.transport.local_endpoint import LocalPipe
 
@@ -224,4 +231,46 @@ def _make_line_too_long_error(line: OversizedLine) -> WrongParam:
     return WrongParam(
         f"Invalid message format: a line of {line.length} bytes is longer than "
         f"the {MAX_LINE_BYTES} a message may have"
+    )
+
+
+def describe_status(
+    info: KernelInfo,
+    user_data: Path,
+    started_at: float,
+    clients: Sequence[AnyClient],
+    sessions: Sequence[Session],
+) -> KernelStatus:
+    """Return what ``codekernel status`` shows."""
+    import psutil  # noqa: PLC0415 - seldom needed
+
+    by_repo = {session.repo.id: session for session in sessions}
+    return KernelStatus(
+        kernel_version=info.kernel_version,
+        protocol_version=info.protocol_version,
+        pid=info.pid,
+        user_data=str(user_data),
+        started_at=int(started_at * 1000),
+        memory_bytes=psutil.Process().memory_info().rss,
+        clients=[
+            ClientEntry(
+                name=client.info.name,
+                pid=client.info.pid,
+                attached_at=int(client.info.attached_at * 1000),
+                repos=client.list_repo_names(),
+            )
+            for client in clients
+        ],
+        indexes=[_describe_index(session) for session in by_repo.values()],
+    )
+
+
+def _describe_index(session: Session) -> OpenIndexEntry:
+    status = session.workspace.index.get_status() if session.is_prepared else None
+    return OpenIndexEntry(
+        repo_name=session.repo.name,
+        path=str(session.repo.path),
+        files=status.files if status else 0,
+        chunks=status.chunks if status else 0,
+        state=status.state if status else "opening",
     )

@@ -31,8 +31,7 @@ from codekernel.runtime.retirement import (
     RETIRED_REASON,
     Retirement,
 )
-from codekernel.transport.channels import StreamChannel
-from codekernel.transport.lines import Channel, Line, OversizedLine, SpooledLine
+from codekernel.transport.lines import Channel, Line, OversizedLine, SpooledLine, StreamChannel
 from codekernel.transport.local_endpoint import LocalPipe
 
 logger = logging.getLogger(__name__)

@@ -47,7 +47,7 @@ def open_conversations(
 
 def remove_unfinished_writes(user_data: UserData) -> None:
     """Remove the temporary files of agents that were killed."""
-    from codekernel.agent.workspace.temporary_files import TemporaryFileLog  # noqa: PLC0415 - after the start
+    from codekernel.agent.workspace.atomic_write import TemporaryFileLog  # noqa: PLC0415 - after the start
 
     TemporaryFileLog.from_user_data(user_data.root).remove_stale()
 

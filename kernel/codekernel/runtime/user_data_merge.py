@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codekernel.agent.workspace.temporary_files import TemporaryFileLog
+from codekernel.agent.workspace.atomic_write import TemporaryFileLog
 from codekernel.conversation.conversations import count_tokens
 from codekernel.conversation.turn_store import TurnStore
 from codekernel.errors import KernelError, StorageError

@@ -153,13 +153,17 @@ def open_workspace(
     def reconfigure(changed: Settings) -> None:
         index.reconfigure(build_index_plan(changed, is_certain=True))
 
-    def open_call_graph() -> "LiveCallGraph":
-        from codekernel.callgraph.graph import LiveCallGraph  # noqa: PLC0415 - heavy, for agents alone
-
-        return LiveCallGraph(lambda: index.store)
-
     logger.info("opened the workspace of %s", repo.name)
     reranker = SelectedReranker(settings, get_model_pool)
     searcher = Searcher(repo.path, index, reranker, throttle, index.recover_from)
     unsubscribe = settings.subscribe(reconfigure)
-    return Workspace(repo, index, searcher, reranker, Lazy(open_call_graph), unsubscribe)
+    return Workspace(
+        repo, index, searcher, reranker, Lazy(lambda: open_call_graph(index)), unsubscribe
+    )
+
+
+def open_call_graph(index: RepositoryIndex) -> "LiveCallGraph":
+    """Return the call graph of an index; the caller closes it."""
+    from codekernel.callgraph.graph import LiveCallGraph  # noqa: PLC0415 - heavy, for agents alone
+
+    return LiveCallGraph(lambda: index.store)

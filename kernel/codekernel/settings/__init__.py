@@ -4,8 +4,7 @@ Modules, in the order data meets them:
 
     loading.py        settings.json -> Settings, strict or lenient
     validation.py     rules, requirements and warnings
-    local_models.py   bundled models and default settings
+    local_models.py   bundled models, default settings, the chat model that is asked
     merging.py        the models of another settings.json
-    chat_models.py    the chat model that is asked, and how to set one up
     live.py           the settings in force, and their listeners
 """

@@ -76,9 +76,8 @@ class LiveSettings:
             if warnings:
                 self.load_error = "; ".join(_log_warnings(warnings))
             else:
-                self._put_in_force(
-                    settings, loading.has_explicit_index_settings(self._path_of_settings)
-                )
+                is_certain = loading.has_explicit_index_settings(self._path_of_settings)
+                self._put_in_force(settings, is_certain=is_certain)
 
     def _read_stamp(self) -> tuple[int, ...]:
         try:
@@ -121,7 +120,7 @@ class LiveSettings:
             self._put_in_force(settings, is_certain=True)
         return _log_warnings(self.list_warnings())
 
-    def _put_in_force(self, settings: Settings, is_certain: bool) -> None:  # noqa: FBT001
+    def _put_in_force(self, settings: Settings, *, is_certain: bool) -> None:
         with self._state_lock:
             self.current, self.is_certain, self.load_error = settings, is_certain, ""
             listeners = list(self._listeners.items())

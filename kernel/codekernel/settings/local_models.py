@@ -1,6 +1,6 @@
 """Local models: the bundled ones and the default settings that use them.
 
-Inspection of any model folder without loading the model.
+Inspection of any model folder without loading the model, and which chat model is asked.
 """
 
 import os
@@ -18,7 +18,8 @@ from codekernel.domain.settings import (
     Settings,
 )
 from codekernel.domain.untrusted_text import parse_json
-from codekernel.errors import InvalidModel
+from codekernel.errors import InvalidModel, NetworkError
+from codekernel.inference.model_folder import read_json_file, read_model_folder
 from codekernel.llm.providers.gguf import find_gguf, read_context_length
 
 STATIC_MODEL = "codekernel-static-v2"
@@ -175,11 +176,6 @@ def _inspect_model(model: LocalModel, shipped: dict[str, Any]) -> LocalModelInfo
 
 def _inspect_onnx_model(model: LocalModel) -> tuple[int | None, list[str]]:
     """Return the vector length, if any, and a description; raises InvalidModel."""
-    from codekernel.inference.model_folder import (  # noqa: PLC0415 - heavy
-        read_json_file,
-        read_model_folder,
-    )
-
     folder = read_model_folder(model.path)
     config = read_json_file(model.path / "config.json")
     lengths = [config[key] for key in _DIMENSION_KEYS if isinstance(config.get(key), int)]
@@ -194,3 +190,44 @@ def _inspect_generation_model(model: LocalModel) -> tuple[int | None, list[str]]
     file = find_gguf(model.path)
     context = read_context_length(file)
     return None, [file.name, *([f"reads {context} tokens"] if context else [])]
+
+
+_EXAMPLE_MODEL = (
+    '{ "name": "deepseek", "modelName": "deepseek-chat", "url": "https://api.deepseek.com",'
+    ' "setApiKey": true }'
+)
+
+_EXAMPLE_SETTINGS = (
+    '{ "searchSettings": { "searchLimit": 10, "embeddingConfig": { "configs": [] },'
+    ' "rerankConfig": { "configs": [] } }, "localModelManagement": { "models": [] },'
+    f' "conversationSettings": {{ "generationModel": [{_EXAMPLE_MODEL}], "historyLength": 1000 }},'
+    ' "performance": { "maxThreads": 0, "useCuda": false, "useCoreML": false } }'
+)
+
+
+def choose_model(settings: Settings, model_name: str | None, settings_file: Path) -> str:
+    """Return the named chat model, else the first of the settings.
+
+    Raises NetworkError, which says how to set one up, if there is none.
+    """
+    if model_name:
+        return model_name
+    names = [
+        *(model.name for model in settings.generation_models),
+        *(model.name for model in settings.local_models if model.kind is ModelKind.GENERATION),
+    ]
+    if not names:
+        raise NetworkError(f"no chat model is set up. {describe_model_setup(settings_file)}")
+    return names[0]
+
+
+def describe_model_setup(settings_file: Path) -> str:
+    """Describe how to set up a chat model."""
+    where, example = f"Write one into {settings_file}", _EXAMPLE_SETTINGS
+    if settings_file.exists():
+        where = f"Add one to conversationSettings.generationModel in {settings_file}"
+        example = _EXAMPLE_MODEL
+    return (
+        f"{where}, such as {example}; any OpenAI-compatible endpoint will do, or Ollama."
+        " Then store its key, if it needs one: codekernel key set deepseek"
+    )

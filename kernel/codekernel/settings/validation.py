@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from codekernel.domain.settings import OWN_AGENT, Hardware, ModelKind
 from codekernel.errors import InvalidModel, KernelError
+from codekernel.inference.model_folder import check_model_files
 from codekernel.protocol.settings_file import (
     EmbeddingConfigEntry,
     GenerationModelSettings,
@@ -252,8 +253,6 @@ def _find_missing_models(file: SettingsFile) -> Iterator[str]:
 
 
 def _describe_missing_files(path: Path) -> str:
-    from codekernel.inference.tokenizer_loader import check_model_files  # noqa: PLC0415 - seldom needed
-
     try:
         check_model_files(path)
     except InvalidModel as error:

@@ -7,6 +7,7 @@ such as a full disk or a missing permission. SQLite is opened also on a full or 
 import errno
 import os
 import re
+import shutil
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,7 +22,6 @@ from codekernel.storage.safe_files import (
     explain_os_error,
     format_permission_advice,
     format_space_advice,
-    is_disk_full,
     read_size,
 )
 
@@ -59,6 +59,33 @@ _SQLITE_DAMAGE_MESSAGES = (
 
 # What a row raises whose bytes have changed; a text is stored with a checksum of its own.
 _UNPACK_ERRORS = (zlib.error, UnicodeError)
+
+
+# SQLite starts with a shared memory of this size; with less space nothing can be opened.
+MIN_FREE_BYTES = 64 * 1024
+
+
+def is_disk_full(folder: Path) -> bool:
+    """Return whether the disk of a folder is full; libraries report it under other names."""
+    try:
+        if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
+            return True
+        found = os.statvfs(folder) if hasattr(os, "statvfs") else None
+    except OSError:
+        return False
+    return found is not None and found.f_files > 0 and found.f_favail == 0  # 0 of 0: no limit
+
+
+def require_disk_space(folder: Path) -> None:
+    """Raise StorageError if the disk is full, before a commit that must not be half done."""
+    if is_disk_full(folder):
+        raise explain_os_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), folder)
+
+
+def is_unwritable(folder: Path) -> bool:
+    """Return whether the disk of a folder, which need not exist, is full or read-only."""
+    there = next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
+    return is_disk_full(there) or not os.access(there, os.W_OK)
 
 
 def get_primary_code(error: BaseException | None) -> int:

@@ -21,7 +21,9 @@ from codekernel.storage.engines import (
     CatalogDamaged,
     LexicalIndexDamaged,
     build_lexical_damage,
+    is_disk_full,
     is_opened_exclusively,
+    is_unwritable,
     read_user_version,
     translate_sqlite_errors,
 )
@@ -44,9 +46,7 @@ from codekernel.storage.quarantine import (
 )
 from codekernel.storage.safe_files import (
     add_suffix,
-    is_disk_full,
     is_misplaced,
-    is_unwritable,
     is_usable_file,
     is_usable_tree,
     make_private_folder,

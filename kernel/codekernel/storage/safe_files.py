@@ -18,9 +18,6 @@ FOLDER_MODE = 0o700
 
 FILE_MODE = 0o600
 
-# SQLite starts with a shared memory of this size; with less space nothing can be opened.
-MIN_FREE_BYTES = 64 * 1024
-
 # Passing reasons, which are not the fault of a file: it is not quarantined.
 _QUOTA = getattr(errno, "EDQUOT", errno.ENOSPC)  # Windows has no quota error
 
@@ -71,31 +68,6 @@ def _describe_errors(folder: Path) -> dict[int, str]:
         errno.EISDIR: "is a folder where a file is needed: rename that folder.",
         errno.ENOENT: f"does not exist: check that {folder} is still there.",
     }
-
-
-def is_disk_full(folder: Path) -> bool:
-    """Return whether the disk of a folder is full; libraries report it under other names."""
-    try:
-        import shutil  # noqa: PLC0415 - a client of the kernel does without
-
-        if shutil.disk_usage(folder).free < MIN_FREE_BYTES:
-            return True
-        found = os.statvfs(folder) if hasattr(os, "statvfs") else None
-    except OSError:
-        return False
-    return found is not None and found.f_files > 0 and found.f_favail == 0  # 0 of 0: no limit
-
-
-def require_disk_space(folder: Path) -> None:
-    """Raise StorageError if the disk is full, before a commit that must not be half done."""
-    if is_disk_full(folder):
-        raise explain_os_error(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), folder)
-
-
-def is_unwritable(folder: Path) -> bool:
-    """Return whether the disk of a folder, which need not exist, is full or read-only."""
-    there = next((place for place in (folder, *folder.parents) if place.is_dir()), folder)
-    return is_disk_full(there) or not os.access(there, os.W_OK)
 
 
 def format_space_advice(folder: Path) -> str:
@@ -299,7 +271,7 @@ def open_regular(path: str | Path, *, folder: FolderHandle | None = None) -> int
     try:
         descriptor = folder.open_file(str(path)) if folder else os.open(path, _OPEN_FLAGS)
     except OSError as error:
-        if error.errno in _NOT_REGULAR_ERRNOS or (os.name == "nt" and os.path.isdir(path)):  # noqa: PTH112
+        if error.errno in _NOT_REGULAR_ERRNOS or (os.name == "nt" and Path(path).is_dir()):
             raise _build_not_regular_error(path) from error
         raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -2,15 +2,12 @@
 
 Modules, in the order data meets them:
 
-    agents.py        what an agent is to the engine, and the registry of agents by kind
+    agents.py        what an agent is to the engine, agents by kind, the running ones
     database.py      userData/agent/sync.db: opening, damage, the lock; the id of the machine
     store.py         states, messages and the log of permissions
-    events.py        numbered events with replay
-    state.py         store and events, changed together under one lock
+    state.py         numbered events with replay; store and events, changed together under one lock
     permissions.py   the permission desk: the first answer wins
-    backends.py      the running agents, and which session is whose
-    runner.py        runs the messages of one session, one after another
-    runners.py       the sessions whose agents work
+    runner.py        runs the messages of one session, one after another; the sessions that work
     turn_feed.py     what is shown of a running turn, for any number of windows
     own_agent.py     our own agent as a backend
     session_folder.py  questions about the folder of a session

@@ -1,19 +1,22 @@
 """Turns that windows and terminals begin in conversations, as sessions of the engine."""
 
 import logging
+import os
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from codekernel.domain.agent_sessions import (
-    OWN_AGENT,
     Actor,
     AgentSessionRecord,
+    Device,
     NewMessage,
     NewSession,
     PermissionAnswer,
 )
 from codekernel.domain.concurrency import Lazy
+from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import KernelError, StorageError, WrongParam
 from codekernel.protocol.messages.conversation import BeginAgentTurn
 from codekernel.runtime.agent_windows import FollowedTurn
@@ -22,6 +25,9 @@ from codekernel.sync.own_agent import OwnAgentBackend
 from codekernel.sync.turn_feed import TurnFeed, TurnFeeds
 
 logger = logging.getLogger(__name__)
+
+# Where the users of a client are, if not at a page.
+_CLIENT_DEVICES = {"agent": Device.TERMINAL, "backend": Device.SERVICE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +51,10 @@ class ConversationTurns:
         self._feeds = feeds
 
     def begin(
-        self, task: BeginAgentTurn, folder: Path, actor: Actor, *, is_mirrored: bool
+        self, task: BeginAgentTurn, folder: Path, client: str, *, is_mirrored: bool
     ) -> FollowedTurn:
         """Accept a task; raises as ``Conversations.begin`` does."""
+        actor = _make_actor(client)
         try:
             return self._begin(self._main(), task, folder, actor, is_mirrored=is_mirrored)
         except StorageError as error:
@@ -90,7 +97,7 @@ class ConversationTurns:
         self,
         conversation_id: int,
         tool_use_id: str,
-        actor: Actor,
+        client: str,
         *,
         allowed: bool,
         for_turn: bool,
@@ -104,15 +111,15 @@ class ConversationTurns:
                 f"No tool {tool_use_id[:80]!r} waits for a permission in conversation"
                 f" {conversation_id}: it was answered already, or the agent has ended."
             )
-        answer = PermissionAnswer(allowed, actor, for_turn)
+        answer = PermissionAnswer(allowed, _make_actor(client), for_turn)
         engine.answer_permission(record.id, found[-1].id, answer)
 
-    def stop(self, conversation_id: int, actor: Actor) -> None:
+    def stop(self, conversation_id: int, client: str) -> None:
         """Stop a turn; stopping nothing succeeds."""
         if self._feeds.find(conversation_id):
             engine, record = self._find_session(conversation_id)
             if engine and record:
-                engine.stop_turn(record.id, actor)
+                engine.stop_turn(record.id, _make_actor(client))
 
     def forget(self, conversation_id: int) -> None:
         """Delete the session of a conversation that was deleted."""
@@ -138,3 +145,17 @@ class ConversationTurns:
             hosts.use_if_created(look)
         found.sort(key=lambda it: it[1].is_thinking, reverse=True)
         return found[0] if found else (None, None)
+
+
+def _make_actor(client: str) -> Actor:
+    """Return who uses a client: the account, at a page, in a terminal or over a service."""
+    return Actor(_CLIENT_DEVICES.get(client, Device.PAGE), _find_user_name())
+
+
+@cache
+def _find_user_name() -> str:
+    """Return the name of the account, for the log of a session; empty if it is unknown.
+
+    The environment alone says it: a lookup may ask a name server.
+    """
+    return next(filter(None, map(os.environ.get, ("LOGNAME", "USER", "USERNAME"))), "")

@@ -14,13 +14,14 @@ from codekernel import __version__
 from codekernel.conversation.conversations import BUSY_MESSAGE
 from codekernel.domain.agent_sessions import (
     NOTICE_INTERRUPTED,
-    OWN_AGENT,
     Actor,
     AgentKind,
     AgentSessionRecord,
     CancelOutcome,
     EventPosition,
     EventSubscription,
+    FolderAnswer,
+    FolderQuestion,
     MachineRecord,
     MessagePage,
     NewMessage,
@@ -33,7 +34,7 @@ from codekernel.domain.agent_sessions import (
     SyncEventKind,
 )
 from codekernel.domain.chat import ROLE_USER, AgentMessage, TextContent
-from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
+from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import (
     SessionBusy,
     SessionNotFound,
@@ -41,15 +42,12 @@ from codekernel.errors import (
     StorageError,
     WrongParam,
 )
-from codekernel.sync.agents import AgentRegistry, BackendPermission, McpServerCommand
-from codekernel.sync.backends import BackendPool
+from codekernel.sync.agents import AgentRegistry, BackendPermission, BackendPool, McpServerCommand
 from codekernel.sync.database import SyncDatabase, SyncFolder
-from codekernel.sync.events import EventLog, EventReader
 from codekernel.sync.permissions import OnPermissionChanged, PermissionDesk
-from codekernel.sync.runner import INTERRUPTED_TEXT, TurnServices
-from codekernel.sync.runners import RunnerTable
+from codekernel.sync.runner import INTERRUPTED_TEXT, RunnerTable, TurnServices
 from codekernel.sync.session_folder import answer_question
-from codekernel.sync.state import ENGINE_DEVICE, SyncState
+from codekernel.sync.state import ENGINE_DEVICE, MAX_KEPT_EVENTS, EventLog, EventReader, SyncState
 from codekernel.sync.store import SyncStore, get_time_ms, make_id
 
 logger = logging.getLogger(__name__)
@@ -83,6 +81,8 @@ class EngineServices:
     on_permission: OnPermissionChanged = lambda _, __: None
     on_deleted: Callable[[AgentSessionRecord], None] = lambda _: None
     on_turn_end: Callable[[AgentSessionRecord], None] = lambda _: None
+    clock: Callable[[], int] = get_time_ms
+    max_kept_events: int = MAX_KEPT_EVENTS
 
 
 class SyncEngine:
@@ -106,7 +106,8 @@ class SyncEngine:
         self._is_open = False
         path = None if is_private else folder.database_file
         self._database = SyncDatabase(path, self._handle_loss)
-        self._state = SyncState(SyncStore(self._database), EventLog())
+        store = SyncStore(self._database, services.clock)
+        self._state = SyncState(store, EventLog(services.max_kept_events))
         self._is_open = True
         self.backends = BackendPool(
             services.registry, services.build_mcp_servers, self._handle_permission
@@ -357,9 +358,11 @@ class SyncEngine:
     def _handle_permission(self, session_id: str, asked: BackendPermission) -> None:
         self._desk.open(session_id, asked)
 
-    def _respond(self, session_id: str, permission_id: str, allowed: bool, option_id: str) -> None:  # noqa: FBT001 - as Respond
+    def _respond(self, session_id: str, permission_id: str, answer: PermissionAnswer) -> None:
         kind = self._state.get_session(session_id).agent
-        self.backends.respond(kind, permission_id, allowed=allowed, option_id=option_id)
+        self.backends.respond(
+            kind, permission_id, allowed=answer.allowed, option_id=answer.option_id
+        )
 
     def _handle_turn_end(self, session_id: str) -> None:
         with suppress(SessionNotFound):

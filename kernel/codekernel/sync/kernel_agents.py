@@ -12,7 +12,6 @@ from codekernel.agent.turns import AgentTurns
 from codekernel.conversation.conversations import Conversations
 from codekernel.conversation.retriever import RepositoryAccess
 from codekernel.domain.agent_sessions import (
-    OWN_AGENT,
     Actor,
     AgentKind,
     AgentSessionRecord,
@@ -20,13 +19,13 @@ from codekernel.domain.agent_sessions import (
     SessionPermission,
 )
 from codekernel.domain.concurrency import CancelToken, Lazy
-from codekernel.domain.settings import AgentCommand, ModelKind, Settings
+from codekernel.domain.settings import OWN_AGENT, AgentCommand, ModelKind, Settings
 from codekernel.domain.turn_events import PermissionRequested, PermissionSettled
 from codekernel.errors import KernelError, StorageError
 from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.settings.chat_models import choose_model
 from codekernel.settings.live import LiveSettings
+from codekernel.settings.local_models import choose_model
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 from codekernel.sync.agents import AgentBackend, AgentRegistry, McpServerCommand
@@ -174,7 +173,9 @@ class KernelAgents:
             *(model.name for model in settings.local_models if model.kind is ModelKind.GENERATION),
         )
         unavailable = "" if models else _NO_MODEL
-        own = AgentKind(OWN_AGENT, OWN_AGENT, True, models, unavailable, can_undo=True)  # noqa: FBT003
+        own = AgentKind(
+            OWN_AGENT, OWN_AGENT, is_own=True, models=models, unavailable=unavailable, can_undo=True
+        )
         foreign = (
             AgentKind(
                 agent.name, agent.name, is_own=False, unavailable=_explain_missing(agent.command)

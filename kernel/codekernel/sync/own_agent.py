@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from codekernel.agent.shown_text import truncate_middle
 from codekernel.agent.tool_policy import DEFAULT_ALLOWED_PERMISSIONS, ToolPermission
+from codekernel.agent.tools.call_format import truncate_middle
 from codekernel.agent.turns import AgentTurns, RunningAgentTurn
 from codekernel.conversation.conversations import Conversations
 from codekernel.conversation.retriever import RepositoryAccess

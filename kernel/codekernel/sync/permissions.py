@@ -21,8 +21,8 @@ from codekernel.sync.store import get_time_ms
 
 logger = logging.getLogger(__name__)
 
-# Tells the agent of a session the answer: session, permission, allowed, option.
-Respond = Callable[[str, str, bool, str], None]
+# Tells the agent of a session the answer: session, permission, answer.
+Respond = Callable[[str, str, PermissionAnswer], None]
 
 # Called under the lock of the state when a permission waits, and when it waits no longer.
 OnPermissionChanged = Callable[[AgentSessionRecord, SessionPermission], None]
@@ -72,7 +72,7 @@ class PermissionDesk:
             status = PermissionStatus.APPROVED if answer.allowed else PermissionStatus.DENIED
             option_id = _choose_option(waiting.options, answer)
             settled = self._settle(session_id, waiting, status, answer, option_id)
-        self._respond(session_id, permission_id, answer.allowed, option_id)
+        self._respond(session_id, permission_id, replace(answer, option_id=option_id))
         return settled
 
     def cancel_open(self, session_id: str) -> None:

@@ -16,16 +16,16 @@ from pathlib import Path
 
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
-from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.confined_path import ConfinedPath
-from codekernel.domain.index import FoundFile
-from codekernel.domain.session_folder import (
+from codekernel.domain.agent_sessions import (
     FolderAnswer,
     FolderEntry,
     FolderQuestion,
     FolderQuestionKind,
 )
+from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS, require_pipe
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.confined_path import ConfinedPath
+from codekernel.domain.index import FoundFile
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.files.walk import FileWalker
 
@@ -120,12 +120,11 @@ def _run_git(root: WorkspaceRoot, *arguments: str) -> FolderAnswer:
 
 def _read_output(process: "subprocess.Popen[bytes]") -> bytes:
     """Return what git writes, no more than can be shown; kill it if it takes too long."""
-    assert process.stdout  # noqa: S101 - Popen was asked for it
     timer = threading.Timer(GIT_TIMEOUT_SECONDS, process.kill)
     timer.daemon = True
     timer.start()
     try:
-        output = process.stdout.read(MAX_GIT_OUTPUT_BYTES + 1)
+        output = require_pipe(process.stdout).read(MAX_GIT_OUTPUT_BYTES + 1)
         if len(output) > MAX_GIT_OUTPUT_BYTES:
             process.kill()
     finally:

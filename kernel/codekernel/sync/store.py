@@ -7,7 +7,7 @@ the engine's lock is held by every caller.
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +19,7 @@ from codekernel.domain.agent_sessions import (
     SessionMessage,
     SessionPermission,
 )
-from codekernel.domain.chat import AgentMessage
-from codekernel.domain.message_parser import parse_message
+from codekernel.domain.chat import AgentMessage, parse_message
 from codekernel.errors import SessionNotFound
 from codekernel.protocol.envelope import convert_values, dump_json, load_json
 from codekernel.storage.engines import decode_column, encode_column
@@ -51,8 +50,9 @@ def make_id() -> str:
 class SyncStore:
     """The sessions of one machine."""
 
-    def __init__(self, database: SyncDatabase) -> None:
+    def __init__(self, database: SyncDatabase, clock: Callable[[], int] = get_time_ms) -> None:
         """Load the states. Raises StorageError."""
+        self._clock = clock
         self._database = database
         self._records: dict[str, AgentSessionRecord] = {}
         self._backend_sessions: dict[str, str] = {}
@@ -149,7 +149,7 @@ class SyncStore:
         One that waits for the agent has ``invoked_at`` None.
         """
         record = self.get_session(session_id)
-        now = max(get_time_ms(), record.updated_at)
+        now = max(self._clock(), record.updated_at)
         known = {"id": make_id(), "created_at": now, "invoked_at": now, **fields}
         appended = SessionMessage(
             session_id=session_id, seq=record.last_seq + 1, message=message, actor=actor, **known
@@ -192,7 +192,7 @@ class SyncStore:
         session_id = waiting.session_id
         record = self.get_session(session_id)
         # Devices order messages by this time: it is later than all that was said while it waited.
-        now = max(get_time_ms(), record.updated_at + 1)
+        now = max(self._clock(), record.updated_at + 1)
         taken = replace(waiting, invoked_at=now)
         changed = self._advance(
             record,
@@ -295,7 +295,7 @@ class SyncStore:
         return _decode(row) if row else None
 
     def _advance(self, record: AgentSessionRecord, **changes: Any) -> AgentSessionRecord:
-        times = {"updated_at": max(get_time_ms(), record.updated_at)}
+        times = {"updated_at": max(self._clock(), record.updated_at)}
         return replace(record, version=record.version + 1, **times | changes)
 
 

@@ -1,9 +1,13 @@
 """Lines: splitting a byte stream with a maximum line length, spooled lines too long for memory.
 
-The Channel interface that every transport offers.
+The Channel interface that every transport offers, and the two channels, both with a bounded output
+queue (backpressure): StreamChannel writes to the claimed stdout or to a socket with one thread;
+MemoryChannel connects a kernel in the same process.
 """
 
-from collections.abc import Iterable, Iterator
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 # A question with a long paste is a few MB. A longer line is discarded while it arrives, so that no
@@ -102,3 +106,189 @@ class Channel(Protocol):
 
     def close(self, timeout_seconds: float) -> bool:
         """Write what is queued, then end; false if the peer would not take it in time."""
+
+
+READ_CHUNK_BYTES = 64 * 1024
+
+# The system call is the largest cost of a short reply; joining those that wait pays it once.
+MAX_BATCHED_WRITE_BYTES = 64 * 1024
+
+# A peer that stops reading must not fill our memory: beyond this, senders wait for it.
+MAX_QUEUED_BYTES = 64 * 1024 * 1024
+
+
+class _BoundedQueue:
+    """A queue of lines, bounded by their bytes; ends when it is closed and empty."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._waiting: deque[bytes | SpooledLine] = deque()
+        self._waiting_bytes = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def put(self, line: bytes | SpooledLine, *, wait: bool = True) -> bool:
+        """Add a line; waits for room unless told otherwise. Returns false once closed."""
+        with self._changed:
+            while wait and self._waiting_bytes > self._max_bytes and not self._closed:
+                self._changed.wait()
+            if self._closed:
+                return False
+            self._waiting.append(line)
+            self._waiting_bytes += _count_bytes(line)
+            if len(self._waiting) == 1:
+                self._changed.notify_all()
+            return True
+
+    @property
+    def has_room(self) -> bool:
+        """Whether ``put`` would not wait."""
+        return self._waiting_bytes <= self._max_bytes
+
+    def take(self, max_bytes: int) -> list[bytes | SpooledLine]:
+        """Wait for lines and take up to so many bytes, a spooled line alone; empty at the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting) or self._closed)
+            batch: list[bytes | SpooledLine] = []
+            size = 0
+            while self._waiting and size < max_bytes:
+                if batch and isinstance(self._waiting[0], SpooledLine):
+                    break
+                batch.append(self._waiting.popleft())
+                size += _count_bytes(batch[-1])
+                if isinstance(batch[-1], SpooledLine):
+                    break
+            self._waiting_bytes -= size
+            self._changed.notify_all()
+            return batch
+
+    def close(self, *, discard: bool = False) -> None:
+        """Accept no more lines."""
+        with self._changed:
+            self._closed = True
+            if discard:
+                self._waiting.clear()
+            self._changed.notify_all()
+
+    def wait_until_empty(self, timeout_seconds: float) -> bool:
+        """Wait until everything was taken; false if that takes longer."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting, timeout_seconds)
+
+    def __iter__(self) -> Iterator[bytes | SpooledLine]:
+        while batch := self.take(1):
+            yield from batch
+
+
+class BytePipe(Protocol):
+    """A connection of bytes: StdioPipe or SocketPipe."""
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes as soon as there are any; empty at the end."""
+
+    def write(self, content: bytes) -> None:
+        """Write everything."""
+
+
+class StreamChannel:
+    """Lines over a connection of bytes."""
+
+    def __init__(self, pipe: BytePipe, max_queued_bytes: int = MAX_QUEUED_BYTES) -> None:
+        self._pipe = pipe
+        self._output = _BoundedQueue(max_queued_bytes)
+        self._writer: threading.Thread | None = None
+
+    def start(self, on_broken: Callable[[OSError], None]) -> None:
+        """Begin to write; ``on_broken`` is called once if the peer stops listening."""
+        self._writer = threading.Thread(
+            target=self._write_all, args=(on_broken,), name="writer", daemon=True
+        )
+        self._writer.start()
+
+    def iter_lines(self) -> Iterator[Line]:
+        """Yield each line that arrives, until the end."""
+        splitter = LineSplitter()
+        while chunk := self._read():
+            yield from splitter.feed(chunk)
+        yield from splitter.flush()
+
+    def send(self, line: bytes | SpooledLine) -> None:
+        """Queue one line for the writer thread."""
+        self._output.put(line)
+
+    def send_or_drop(self, line: bytes | SpooledLine) -> bool:
+        """Queue one line without waiting; false if the peer leaves too much unread."""
+        return self._output.has_room and self._output.put(line, wait=False)
+
+    def close(self, timeout_seconds: float) -> bool:
+        """Let the writer finish what is queued, then end it."""
+        self._output.close()
+        if self._writer is None:
+            return self._output.wait_until_empty(0)
+        self._writer.join(timeout_seconds)
+        return not self._writer.is_alive()
+
+    def _read(self) -> bytes:
+        try:
+            return self._pipe.read(READ_CHUNK_BYTES)
+        except OSError:  # on Windows the end of a pipe can be an error
+            return b""
+
+    def _write_all(self, on_broken: Callable[[OSError], None]) -> None:
+        while batch := self._output.take(MAX_BATCHED_WRITE_BYTES):
+            try:
+                if isinstance(batch[0], SpooledLine):
+                    for piece in batch[0].iter_pieces():
+                        self._pipe.write(piece)
+                    self._pipe.write(b"\n")
+                else:
+                    self._pipe.write(b"\n".join([*batch, b""]))  # type: ignore[list-item]
+            except OSError as error:
+                self._output.close(discard=True)
+                on_broken(error)
+                return
+
+
+class MemoryChannel:
+    """Lines to and from a kernel of the same process."""
+
+    def __init__(self, max_queued_bytes: int = MAX_QUEUED_BYTES) -> None:
+        self._input = _BoundedQueue(max_queued_bytes)
+        self._output = _BoundedQueue(max_queued_bytes)
+
+    def iter_lines(self) -> Iterator[Line]:
+        """Yield each posted line, until ``end_input``."""
+        for line in self._input:
+            if isinstance(line, bytes):
+                too_long = len(line) > MAX_LINE_BYTES
+                yield OversizedLine(line[:KEPT_PREFIX_BYTES], len(line)) if too_long else line
+
+    def send(self, line: bytes | SpooledLine) -> None:
+        """Send a line to the other side; waits while its queue is full."""
+        self._output.put(line)
+
+    def close(self, timeout_seconds: float) -> bool:
+        """Close both directions; returns whether everything sent was taken in time."""
+        self._input.close()
+        self._output.close()
+        return self._output.wait_until_empty(timeout_seconds)
+
+    def post(self, line: bytes, *, urgent: bool = False) -> bool:
+        """Send a line to the kernel; false if it takes no more.
+
+        Waits while the kernel's queue is full, unless ``urgent``: answers to the kernel, and stops.
+        A reader of the kernel's lines may post nothing else, or both would wait.
+        """
+        return self._input.put(line, wait=not urgent)
+
+    def iter_sent(self) -> Iterator[bytes | SpooledLine]:
+        """Yield each line that the kernel sends, until it has closed."""
+        return iter(self._output)
+
+    def end_input(self) -> None:
+        """Close the kernel's input."""
+        self._input.close()
+
+
+def _count_bytes(line: bytes | SpooledLine) -> int:
+    return SPOOL_PIECE_BYTES if isinstance(line, SpooledLine) else len(line)

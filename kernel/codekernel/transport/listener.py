@@ -51,6 +51,9 @@ AdmitRequest = Callable[[RequestHead], bytes | None]
 ServeConnection = Callable[[socket.socket, RequestHead, bytes], None]
 
 
+LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
+
+
 def open_listening_socket(host: str, port: int) -> socket.socket:
     """Take a port, 0 for any. Raises OSError if it cannot be had."""
     return socket.create_server((host, port), backlog=LISTEN_BACKLOG)

@@ -20,7 +20,7 @@ from pathlib import Path
 from codekernel.errors import EndpointUnavailable
 from codekernel.transport import windows_api
 
-assert sys.platform == "win32"  # noqa: S101 - for those who check types
+assert sys.platform == "win32"
 
 kernel32, advapi32 = windows_api.kernel32, windows_api.advapi32
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from codekernel.errors import EndpointUnavailable
 
-assert sys.platform != "win32"  # noqa: S101 - for those who check types
+assert sys.platform != "win32"
 
 # The kernel accepts at once; a full queue means hundreds of clients in the same instant.
 LISTEN_BACKLOG = 128

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ctypes.wintypes import BOOL, DWORD, HANDLE, LPCWSTR, LPVOID, LPWSTR
 from typing import Any
 
-assert sys.platform == "win32"  # noqa: S101 - for those who check types
+assert sys.platform == "win32"
 
 FOREVER_MS = 0xFFFFFFFF
 MORE_DATA_CODE = 234

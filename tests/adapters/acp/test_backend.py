@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.adapters.acp import backend as backend_module
-from codekernel.adapters.acp import connection, session
-from codekernel.adapters.acp import turn as turn_module
 from codekernel.adapters.acp.backend import AcpBackend
 from codekernel.adapters.acp.turn_changes import TurnRecorder
 from codekernel.domain.agent_sessions import PlanEntry
@@ -74,10 +71,9 @@ def test_a_turn_is_told_as_messages_of_document_004(open_backend: OpenBackend, r
 
 
 def test_a_message_grows_under_one_id_until_it_is_complete(
-    open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
+    open_backend: OpenBackend, repo: Path
 ) -> None:
-    monkeypatch.setattr(turn_module, "MESSAGE_INTERVAL_SECONDS", 0.0)
-    backend = open_backend()
+    backend = open_backend(message_interval_seconds=0.0)
     _, updates = run(backend, backend.new_session(repo), "say:one say:two")
     messages = [it for it in updates if isinstance(it, AgentMessage)]
     assert {it.meta["id"] for it in messages} == {"message_1"}
@@ -158,10 +154,9 @@ def test_cancelling_answers_open_permissions_and_ends_the_turn(
 
 
 def test_an_agent_that_goes_on_after_a_cancel_is_ended(
-    open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
+    open_backend: OpenBackend, repo: Path
 ) -> None:
-    monkeypatch.setattr(turn_module, "CANCEL_TIMEOUT_SECONDS", 0.2)
-    backend = open_backend("stubborn")
+    backend = open_backend("stubborn", cancel_timeout_seconds=0.2)
     name = backend.new_session(repo)
     assert backend.prompt(name, "say:busy hang", lambda _: backend.cancel_prompt(name)) == (
         "cancelled"
@@ -213,11 +208,10 @@ def test_a_program_that_is_no_agent_is_explained_by_its_stderr(user_data: Path, 
 
 
 def test_an_agent_that_never_answers_is_given_up_and_ended(
-    open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
+    open_backend: OpenBackend, repo: Path
 ) -> None:
-    monkeypatch.setattr(connection, "START_TIMEOUT_SECONDS", 1.0)
     with pytest.raises(KernelError, match="has not answered for 1 seconds"):
-        open_backend("silent").new_session(repo)
+        open_backend("silent", start_timeout_seconds=1.0).new_session(repo)
 
 
 def test_a_killed_agent_is_an_error_with_the_end_of_its_stderr(
@@ -270,10 +264,9 @@ def test_an_agent_that_has_died_and_cannot_load_is_an_error(
 
 
 def test_agents_that_wait_for_a_prompt_are_ended_beyond_a_few(
-    open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
+    open_backend: OpenBackend, repo: Path
 ) -> None:
-    monkeypatch.setattr(backend_module, "MAX_IDLE_AGENTS", 1)
-    backend = open_backend()
+    backend = open_backend(max_idle_agents=1)
     first, second, third = (backend.new_session(repo) for _ in range(3))
     wait_until(lambda: not is_running(find_pid(first)))
     assert is_running(find_pid(second))
@@ -309,12 +302,10 @@ def test_garbage_on_stdout_is_skipped(open_backend: OpenBackend, repo: Path) -> 
 def test_an_agent_that_floods_is_ended_and_disturbs_no_other(
     open_backend: OpenBackend,
     repo: Path,
-    monkeypatch: pytest.MonkeyPatch,
     order: str,
     reason: str,
 ) -> None:
-    monkeypatch.setattr(session, "MAX_TURN_BYTES", 4_000_000)
-    backend = open_backend()
+    backend = open_backend(max_turn_bytes=4_000_000)
     name, other = backend.new_session(repo), backend.new_session(repo)
     raised: list[bool] = []
     flooding = threading.Thread(target=_expect_error, args=(backend, name, order, reason, raised))
@@ -333,11 +324,8 @@ def _expect_error(
     raised.append(True)
 
 
-def test_a_reader_that_is_slow_makes_the_agent_wait(
-    open_backend: OpenBackend, repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turn_module, "MAX_PENDING_UPDATES", 5)
-    backend = open_backend()
+def test_a_reader_that_is_slow_makes_the_agent_wait(open_backend: OpenBackend, repo: Path) -> None:
+    backend = open_backend(max_pending_updates=5)
     name = backend.new_session(repo)
     words = " ".join(f"tool say:{number}" for number in range(50))
     lengths: list[int] = []

@@ -14,7 +14,6 @@ import pytest
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
 from codekernel.domain.agent_sessions import (
-    OWN_AGENT,
     Actor,
     AgentSessionRecord,
     Device,
@@ -24,10 +23,11 @@ from codekernel.domain.agent_sessions import (
     PermissionMode,
 )
 from codekernel.domain.chat import TextContent, ToolResultContent
+from codekernel.domain.settings import OWN_AGENT
 from support.command_line import CODEKERNEL
 from support.editor_world import Editor, EditorWorld
 from support.kernel_process import bare_environment
-from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, is_running, set_variables, wait_until
 
 AGENT = Path(__file__).parent / "scripted_agent.py"
 ADA = Actor(Device.PAGE, "Ada")
@@ -66,8 +66,7 @@ class ForeignWorld:
 
 @pytest.fixture
 def world(user_data: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ForeignWorld]:
-    for name, value in {**bare_environment(user_data), **ENVIRON}.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch, {**bare_environment(user_data), **ENVIRON})
     agent = {"name": "scripted", "command": sys.executable, "args": [str(AGENT)]}
     missing = {"name": "missing", "command": "no-such-agent"}
     settings = json.dumps({"agents": [agent, missing]})
@@ -171,8 +170,6 @@ def test_an_editor_uses_a_foreign_agent_of_the_settings(world: ForeignWorld) -> 
 def test_nothing_of_the_sdk_is_imported_before_an_agent_is_used() -> None:
     code = (
         "import sys, codekernel.app, codekernel.sync.kernel_agents;"
-        "import codekernel.adapters.acp.opening as o; from pathlib import Path;"
-        "o.make_agent_opener(Path('.'));"
         "print([name for name in ('acp', 'pydantic', 'asyncio') if name in sys.modules])"
     )
     done = subprocess.run(

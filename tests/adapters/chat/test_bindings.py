@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 from codekernel.adapters.chat import bindings as module
-from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons, CommandButton, PermissionButton
+from codekernel.adapters.chat.bindings import (
+    ChatBinding,
+    ChatBindings,
+    ChatButtons,
+    CommandButton,
+    PermissionButton,
+)
 from codekernel.adapters.hub.database import HubDatabase
 
 PRESSED = PermissionButton("session", "permission", is_allowed=True, option_id="once")

@@ -19,7 +19,7 @@ from codekernel.adapters.chat.commands import (
 )
 from codekernel.adapters.chat.permissions import describe_decision, list_choices, press_button
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
-from codekernel.adapters.chat.session_lines import get_folder_name
+from codekernel.adapters.chat.session_feed import get_folder_name
 from codekernel.adapters.chat.turns import TextStep
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.events.log import HubEventLog

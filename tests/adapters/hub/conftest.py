@@ -2,12 +2,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from codekernel.adapters.hub.events.broadcast import EventLimits
+from codekernel.adapters.hub.server import HEAD_TIMEOUT_SECONDS
 from support.hub_world import DeviceClient, HubWorld, open_hub
 
 
 @pytest.fixture
-def hub(user_data: Path) -> Iterator[HubWorld]:
-    with open_hub(user_data) as opened:
+def limits() -> EventLimits:
+    return EventLimits()
+
+
+@pytest.fixture
+def head_timeout_seconds() -> float:
+    return HEAD_TIMEOUT_SECONDS
+
+
+@pytest.fixture
+def hub(user_data: Path, limits: EventLimits, head_timeout_seconds: float) -> Iterator[HubWorld]:
+    with open_hub(user_data, limits=limits, head_timeout_seconds=head_timeout_seconds) as opened:
         yield opened
 
 

@@ -15,11 +15,10 @@ import httpx
 import pytest
 from codekernel import __version__
 from codekernel.adapters.hub.access.certificate import format_fingerprint
-from codekernel.adapters.hub.qr_code import render_qr_code
-from codekernel.adapters.hub.running_hub import RunningHub
+from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from support.hub_world import DeviceClient, EventStream, ServerSentEvent, as_json
 from support.scripted_agent import WAIT_SECONDS
-from support.shared_kernel import ENVIRON, SharedKernel, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, set_variables, wait_until
 
 
 @dataclass
@@ -90,8 +89,7 @@ class HubCommand:
 
 @pytest.fixture
 def command(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubCommand]:
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch)
     running = HubCommand(user_data)
     with SharedKernel(user_data):
         yield running

@@ -2,13 +2,13 @@
 
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub import machine_table, server
 from codekernel.adapters.hub.access.devices import DeviceKind
 from codekernel.adapters.hub.joining import (
     ALLOWED_MESSAGES,
@@ -16,6 +16,7 @@ from codekernel.adapters.hub.joining import (
     JoinRefused,
     MachineJoiner,
 )
+from codekernel.adapters.hub.machine_table import MACHINE_TIMEOUT_SECONDS, AttachedMachine
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.launcher import connect_to_kernel
 from codekernel.domain.concurrency import CancelToken
@@ -26,7 +27,7 @@ from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings, write_sources
 from support.hub_world import DeviceClient, EventStream, HubWorld
 from support.scripted_agent import WAIT_SECONDS
-from support.shared_kernel import ENVIRON, SharedKernel, wait_until
+from support.shared_kernel import SharedKernel, set_variables, wait_until
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Laptop:
             assert not thread.is_alive()
             wait_until(lambda: not self.is_connected(hub))
 
-    def find_entry(self, hub: HubWorld) -> "machine_table.AttachedMachine | None":
+    def find_entry(self, hub: HubWorld) -> AttachedMachine | None:
         found = hub.service.table._machines.values()
         return next((each for each in found if each.owner), None)
 
@@ -87,8 +88,7 @@ class Laptop:
 
 @pytest.fixture
 def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Laptop]:
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch)
     user_data, repo = tmp_path / "laptop", tmp_path / "work"
     user_data.mkdir()
     repo.mkdir()
@@ -164,12 +164,12 @@ def test_a_kernel_that_dies_is_followed_again(
 
 
 def test_a_machine_that_is_not_heard_of_is_shown_as_away(
-    hub: HubWorld, phone: DeviceClient, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
+    hub: HubWorld, phone: DeviceClient, laptop: Laptop
 ) -> None:
     with laptop.joined(hub, hub.service.context.pairing.make_code()):
         session_id = laptop.spawn(phone)
         stream = EventStream(phone, all="1")
-    monkeypatch.setattr(machine_table, "MACHINE_TIMEOUT_SECONDS", 0.0)
+    hub.service.table._clock = lambda: time.monotonic() + MACHINE_TIMEOUT_SECONDS
     gone = stream.wait_for_type("machine-updated").data
     assert gone["data"]["active"] is False
     inactive = stream.wait_for_type("session-updated").data
@@ -236,10 +236,10 @@ def test_addresses_of_hubs() -> None:
             HubAddress.from_url(wrong)
 
 
+@pytest.mark.parametrize("head_timeout_seconds", [0.2])
 def test_a_connection_of_a_machine_outlasts_the_time_for_a_request(
-    hub: HubWorld, laptop: Laptop, monkeypatch: pytest.MonkeyPatch
+    hub: HubWorld, laptop: Laptop
 ) -> None:
-    monkeypatch.setattr(server, "HEAD_TIMEOUT_SECONDS", 0.2)
     with laptop.joined(hub, hub.service.context.pairing.make_code()):
         entry = laptop.find_entry(hub)
         assert entry is not None

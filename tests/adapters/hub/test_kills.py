@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.effort import choose_tries
 from support.hub_kills import HubKills
-from support.shared_kernel import ENVIRON
+from support.shared_kernel import set_variables
 
 
 @pytest.mark.slow
@@ -13,8 +13,7 @@ from support.shared_kernel import ENVIRON
 def test_nothing_is_lost_or_twice_whatever_is_killed(
     user_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch)
     kills = choose_tries(5, 20)
     result = HubKills(user_data, kills=kills, seed=4).run()
     assert result.problems == []

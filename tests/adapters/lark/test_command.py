@@ -13,7 +13,7 @@ import pytest
 from support.chat_server import ChatServer, reply_text
 from support.lark_platform import APP_ID, APP_SECRET, LarkPlatform
 from support.lark_world import CHAT, read_card
-from support.shared_kernel import ENVIRON, SharedKernel
+from support.shared_kernel import ENVIRON, SharedKernel, set_variables
 
 pytestmark = pytest.mark.slow
 
@@ -55,8 +55,7 @@ class LarkCommands:
 
 @pytest.fixture
 def lark(user_data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LarkCommands]:
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch)
     with LarkPlatform() as platform, ChatServer([reply_text("The answer is **42**.")]) as server:
         settings: dict[str, Any] = {
             "lark": {"enabled": True, "appId": APP_ID, "domain": platform.url},

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from codekernel.adapters.lark.incoming import IncomingClick, IncomingMessage, parse_event
+from codekernel.adapters.lark.inbox import IncomingClick, IncomingMessage, parse_event
 from hypothesis import given
 from hypothesis import strategies as st
 

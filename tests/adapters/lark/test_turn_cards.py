@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatButtons
 from codekernel.adapters.chat.session_feed import FeedState
 from codekernel.adapters.chat.turns import ChatTurn, TextStep
 from codekernel.adapters.hub.database import HubDatabase

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.bot_api import TOKEN, BotApi, serve_bot_api
 from support.chat_server import ChatServer, reply_text
-from support.shared_kernel import ENVIRON, SharedKernel
+from support.shared_kernel import ENVIRON, SharedKernel, set_variables
 from support.telegram_world import ANN
 
 
@@ -58,8 +58,7 @@ def api() -> BotApi:
 
 @pytest.fixture
 def hub(user_data: Path, api: BotApi, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubProcess]:
-    for name, value in ENVIRON.items():
-        monkeypatch.setenv(name, value)
+    set_variables(monkeypatch)
     model = [reply_text("The answer is **42**.")]
     with serve_bot_api(api) as address, ChatServer(model) as server:
         settings: dict[str, Any] = {

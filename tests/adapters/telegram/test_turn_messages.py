@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.chat.outgoing import ChatPace, RateLimit
+from codekernel.adapters.chat.session_feed import ChatPace, RateLimit
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.telegram.api import TelegramApi
 from codekernel.adapters.telegram.message_store import MessageStore

@@ -11,8 +11,8 @@ from codekernel.domain.chat import (
     ThinkingContent,
     ToolResultContent,
     ToolUseContent,
+    parse_message,
 )
-from codekernel.domain.message_parser import parse_message
 from support.chat_server import ChatServer, delta, end_reply, reply_calls, reply_text
 from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
 from support.conversation_client import chat_settings

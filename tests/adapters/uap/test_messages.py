@@ -21,8 +21,8 @@ from codekernel.domain.chat import (
     ThinkingContent,
     ToolResultContent,
     ToolUseContent,
+    parse_message,
 )
-from codekernel.domain.message_parser import parse_message
 from codekernel.domain.turn_events import (
     AgentFinished,
     AgentTextDelta,

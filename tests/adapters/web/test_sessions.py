@@ -15,7 +15,7 @@ from codekernel.app import Kernel
 from codekernel.protocol.envelope import MAIN_SESSION_ID
 from codekernel.runtime.sessions import Session
 from codekernel.storage.user_data import UserData
-from codekernel.transport.channels import MemoryChannel
+from codekernel.transport.lines import MemoryChannel
 
 PATIENCE_SECONDS = 60
 

@@ -10,7 +10,7 @@ import pytest
 from adapters.web.browsing import Browser, WebProcess
 from codekernel.adapters.web.web_client import MAX_CONCURRENT_CALLS, WebAdapter
 from codekernel.storage.user_data import UserData
-from codekernel.transport.channels import MemoryChannel
+from codekernel.transport.lines import MemoryChannel
 
 
 def test_a_tab_asks_for_repositories_and_its_own_repository(browser: Browser, repo: Path) -> None:

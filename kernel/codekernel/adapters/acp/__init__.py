@@ -9,16 +9,13 @@ take 34 MB. Modules, in the order data meets them:
     agent_process.py  the agent as a child process, within limits
     connection.py     the SDK's client over it, on an event loop of its own
     update_reader.py  what the agent tells -> steps of a turn
-    turn.py           a running turn, as messages of document 004
-    session.py        a session: turns, permissions, cancelling
+    session.py        a session: its turns as messages of document 004, permissions, cancelling
     turn_changes.py   what a turn changed: listed, and recorded for undo
-    opening.py        agents of the settings; imports the SDK when one is used
     backend.py        all of it as an agent of the sync engine
 
   an editor uses our agent
     stdio_server.py   stdin and stdout of ``codekernel acp``
     agent.py          the requests of an editor, answered from the kernel's agent sessions
-    editor_replies.py what it is answered about a session
     editor_session.py an open session: events shown, permissions asked
     update_writer.py  messages -> updates
 """

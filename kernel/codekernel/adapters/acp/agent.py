@@ -7,21 +7,15 @@ again here or followed on any other device.
 import asyncio
 import os
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from acp import PROTOCOL_VERSION, Client, RequestError, schema
 
 from codekernel import __version__
-from codekernel.adapters.acp.editor_replies import (
-    MODEL_OPTION,
-    is_same_folder,
-    make_info,
-    make_model_option,
-    make_modes,
-    read_prompt,
-)
 from codekernel.adapters.acp.editor_session import (
     EditorDevice,
     EditorSession,
@@ -30,6 +24,7 @@ from codekernel.adapters.acp.editor_session import (
 )
 from codekernel.domain.agent_sessions import (
     Actor,
+    AgentKind,
     AgentSessionRecord,
     AgentSessions,
     CancelOutcome,
@@ -110,7 +105,7 @@ class EditorAgent:
 
     async def new_session(self, cwd: str, **_: Any) -> schema.NewSessionResponse:
         """Start a session in a folder; the MCP servers of the editor are not used."""
-        if not os.path.isabs(cwd):  # noqa: PTH117 - it is not resolved
+        if not Path(cwd).is_absolute():
             raise RequestError.invalid_params({"details": "cwd must be an absolute path"})
         await self._is_following.wait()  # or events would be missed
         new = NewSession(cwd, self._actor, self._kind, tag=str(uuid.uuid4()))
@@ -252,3 +247,67 @@ async def _translate_errors(work: Awaitable[Result]) -> Result:
         raise RequestError(RequestError.invalid_params().code, str(error)) from error
     except KernelError as error:
         raise RequestError(RequestError.internal_error().code, str(error)) from error
+
+
+_MODES = {
+    PermissionMode.ASK: ("Ask", "Asks before it deletes or runs something."),
+    PermissionMode.READ_ONLY: ("Read only", "Changes nothing: it asks before it writes, too."),
+    PermissionMode.ALLOW_ALL: ("Allow all", "Asks for nothing."),
+}
+
+MODEL_OPTION = "model"
+
+
+def make_modes(record: AgentSessionRecord) -> schema.SessionModeState:
+    """Return the permission modes, and which one is set."""
+    return schema.SessionModeState(
+        current_mode_id=record.permission_mode,
+        available_modes=[
+            schema.SessionMode(id=mode, name=name, description=text)
+            for mode, (name, text) in _MODES.items()
+        ],
+    )
+
+
+def make_model_option(kind: AgentKind, model: str) -> list[Any]:
+    """Return the choice of a model."""
+    choices = [schema.SessionConfigSelectOption(value=name, name=name) for name in kind.models]
+    return [
+        schema.SessionConfigOptionSelect(
+            id=MODEL_OPTION,
+            name="Model",
+            category="model",
+            type="select",
+            current_value=model or kind.models[0],
+            options=choices,
+        )
+    ]
+
+
+def make_info(record: AgentSessionRecord) -> schema.SessionInfo:
+    """Return the entry of a session in a list."""
+    updated = datetime.fromtimestamp(record.updated_at / 1000, UTC)
+    return schema.SessionInfo(
+        session_id=record.id,
+        cwd=record.folder,
+        title=record.name or None,
+        updated_at=updated.isoformat(timespec="seconds"),
+    )
+
+
+def is_same_folder(one: str, other: str) -> bool:
+    """Return whether two paths lead to one folder."""
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def read_prompt(blocks: Sequence[Any]) -> Iterator[str]:
+    """Yield the texts of a prompt; files that the editor hands over are part of it."""
+    for block in blocks:
+        match block:
+            case schema.TextContentBlock(text=text):
+                yield text
+            case schema.ResourceContentBlock(uri=uri):
+                yield uri
+            case schema.EmbeddedResourceContentBlock(resource=resource):
+                content = getattr(resource, "text", "")
+                yield f"{resource.uri}\n```\n{content}\n```" if content else resource.uri

@@ -13,11 +13,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from codekernel.adapters.acp.message_transport import JsonMessage, format_message, parse_message
 from codekernel.agent.workspace.processes import build_environment, signal_group, terminate_group
-from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
+from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS, require_pipe
 from codekernel.domain.settings import AgentCommand
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import KernelError
@@ -38,6 +39,28 @@ _EXIT_TIMEOUT_SECONDS = 2.0
 
 # An agent that is told of its end by the end of its input can save its session.
 _LEAVE_TIMEOUT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLimits:
+    """What an agent may take, and how long it is waited for; tests shorten it."""
+
+    # A first start by npx may download the agent.
+    start_timeout_seconds: float = 180.0
+    # An agent that goes on after it was told to stop is ended.
+    cancel_timeout_seconds: float = 10.0
+    # How often a growing message is sent again: often enough to be read as it comes.
+    message_interval_seconds: float = 0.1
+    # Updates that no thread has taken yet: the agent waits while there are more.
+    max_pending_updates: int = 1000
+    # Ten times the longest turn that anybody reads; then the agent is ended.
+    max_turn_bytes: int = 64 * 1024 * 1024
+    # Processes that wait for the next prompt; an agent of npm takes 200 MB. More are ended, and
+    # started again when they are needed, if the agent can load its sessions.
+    max_idle_agents: int = 3
+
+
+DEFAULT_AGENT_LIMITS = AgentLimits()
 
 
 class AgentProcess:
@@ -79,9 +102,7 @@ class AgentProcess:
 
     def iter_messages(self) -> Iterator[tuple[JsonMessage, int]]:
         """Yield each message and its size until the agent ends, or has to be ended."""
-        stdout = self._process.stdout
-        assert stdout  # noqa: S101 - asked for
-        with stdout:
+        with require_pipe(self._process.stdout) as stdout:
             yield from self._parse_output(stdout.fileno())
 
     def fail(self, reason: str) -> None:
@@ -144,8 +165,7 @@ class AgentProcess:
         signal_group(self._process, gently=False)
 
     def _write_outbox(self) -> None:
-        stdin = self._process.stdin
-        assert stdin  # noqa: S101 - asked for
+        stdin = require_pipe(self._process.stdin)
         with suppress(OSError):  # it has ended, which its output tells
             while (line := self._outbox.get()) is not None:
                 stdin.write(line)
@@ -154,9 +174,8 @@ class AgentProcess:
             stdin.close()
 
     def _read_stderr(self) -> None:
-        stderr, splitter = self._process.stderr, LineSplitter(_READ_BYTES)
-        assert stderr  # noqa: S101 - asked for
-        with stderr:
+        splitter = LineSplitter(_READ_BYTES)
+        with require_pipe(self._process.stderr) as stderr:
             while chunk := _read_some(stderr.fileno()):
                 self._keep_stderr(splitter.feed(chunk))
         self._keep_stderr(splitter.flush())

@@ -8,9 +8,10 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
-from codekernel.adapters.acp.agent_process import find_program
+from codekernel.adapters.acp.agent_process import DEFAULT_AGENT_LIMITS, AgentLimits, find_program
 from codekernel.adapters.acp.connection import EventLoopThread
 from codekernel.adapters.acp.session import AcpSession, OnUpdate
 from codekernel.adapters.acp.turn_changes import TurnRecorder
@@ -20,16 +21,25 @@ from codekernel.domain.settings import AgentCommand
 from codekernel.errors import WrongParam
 from codekernel.sync.agents import BackendPermission, McpServerCommand
 
-# Processes that wait for the next prompt; an agent of npm takes 200 MB. More are ended, and started
-# again when they are needed, if the agent can load its sessions.
-MAX_IDLE_AGENTS = 3
+_open_recorder = cache(TurnRecorder)  # one of each userData: agents may share a folder
+
+
+def open_acp_backend(command: AgentCommand, user_data: Path) -> "AcpBackend":
+    """Return the backend of an agent that the settings name."""
+    return AcpBackend(command, _open_recorder(user_data))
 
 
 class AcpBackend:
     """The ``AgentBackend`` of a program that speaks ACP."""
 
-    def __init__(self, command: AgentCommand, recorder: TurnRecorder) -> None:
+    def __init__(
+        self,
+        command: AgentCommand,
+        recorder: TurnRecorder,
+        limits: AgentLimits = DEFAULT_AGENT_LIMITS,
+    ) -> None:
         self._command = command
+        self._limits = limits
         self._recorder = recorder
         self._lock = threading.Lock()
         self._loop_thread: EventLoopThread | None = None
@@ -106,7 +116,7 @@ class AcpBackend:
             if self._loop_thread is None:
                 self._loop_thread = EventLoopThread(f"acp:{self._command.name}")
             loop_thread = self._loop_thread
-        return AcpSession(self._command, folder, servers, loop_thread)
+        return AcpSession(self._command, folder, servers, loop_thread, self._limits)
 
     def _add(self, session: AcpSession) -> None:
         with self._lock:
@@ -115,7 +125,7 @@ class AcpBackend:
             others = [each for each in self._sessions.values() if each is not session]
         idle = [each for each in others if not each.has_ended and each.can_be_ended]
         idle.sort(key=lambda each: each.last_used, reverse=True)
-        for each in (*([replaced] if replaced else []), *idle[MAX_IDLE_AGENTS:]):
+        for each in (*([replaced] if replaced else []), *idle[self._limits.max_idle_agents :]):
             each.connection.close()
 
     def _revive(self, session: str) -> AcpSession:

@@ -22,9 +22,6 @@ from codekernel.adapters.acp.agent_process import AgentProcess
 from codekernel.adapters.acp.message_transport import JsonMessage, MessageTransport, run_on_loop
 from codekernel.errors import KernelError
 
-# A first start by npx may download the agent.
-START_TIMEOUT_SECONDS = 180.0
-
 _CONGESTION_POLL_SECONDS = 0.02
 
 _CLOSE_TIMEOUT_SECONDS = 1.0
@@ -91,9 +88,14 @@ class AgentConnection:
     """One agent's process and what can be asked of it; every method may be used by any thread."""
 
     def __init__(
-        self, process: AgentProcess, loop_thread: EventLoopThread, listener: SessionListener
+        self,
+        process: AgentProcess,
+        loop_thread: EventLoopThread,
+        listener: SessionListener,
+        start_timeout_seconds: float,
     ) -> None:
         self.process = process
+        self._start_timeout_seconds = start_timeout_seconds
         self.capabilities = schema.AgentCapabilities()
         self._auth_methods: list[str] = []
         self._loop_thread = loop_thread
@@ -110,7 +112,7 @@ class AgentConnection:
                 ),
                 client_info=schema.Implementation(name="codekernel", version=__version__),
             ),
-            START_TIMEOUT_SECONDS,
+            self._start_timeout_seconds,
         )
         if answer.protocol_version != PROTOCOL_VERSION:
             raise KernelError(
@@ -123,7 +125,7 @@ class AgentConnection:
     def new_session(self, folder: Path, servers: list[schema.McpServerStdio]) -> str:
         """Begin a session. Raises KernelError."""
         work = self._connection.new_session(cwd=str(folder), mcp_servers=list(servers))
-        return self.request(work, START_TIMEOUT_SECONDS).session_id
+        return self.request(work, self._start_timeout_seconds).session_id
 
     def load_session(
         self, session: str, folder: Path, servers: list[schema.McpServerStdio]
@@ -132,7 +134,7 @@ class AgentConnection:
         work = self._connection.load_session(
             cwd=str(folder), session_id=session, mcp_servers=list(servers)
         )
-        self.request(work, START_TIMEOUT_SECONDS)
+        self.request(work, self._start_timeout_seconds)
 
     def begin_prompt(self, session: str, text: str) -> "Future[schema.PromptResponse]":
         """Send a prompt; the future has the answer at the end of the turn."""

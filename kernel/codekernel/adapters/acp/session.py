@@ -5,31 +5,122 @@ from there, in its order.
 """
 
 import asyncio
+import queue
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 
 from acp import schema
 
-from codekernel.adapters.acp.agent_process import AgentProcess
+from codekernel.adapters.acp.agent_process import AgentLimits, AgentProcess
 from codekernel.adapters.acp.connection import AgentConnection, EventLoopThread
-from codekernel.adapters.acp.turn import AcpTurn, AskedPermission
+from codekernel.adapters.acp.update_reader import AcpStep, TurnReader
+from codekernel.agent.agent_thread import AgentMessageStream
 from codekernel.domain.settings import AgentCommand
+from codekernel.domain.turn_events import RoundStarted
 from codekernel.errors import KernelError
 from codekernel.sync.agents import (
     AgentUpdate,
     BackendPermission,
     McpServerCommand,
+    PlanUpdated,
     UsageUpdated,
 )
 
-# Ten times the longest turn that anybody reads; then the agent is ended.
-MAX_TURN_BYTES = 64 * 1024 * 1024
+# A message that grows beyond this goes on as another one.
+MAX_MESSAGE_CHARACTERS = 200_000
+
+
+class _TurnSignal(Enum):
+    END = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPermission:
+    """A permission as the agent asks for it."""
+
+    id: str
+    call: schema.ToolCallUpdate
+    options: list[schema.PermissionOption]
+
+
+class AcpTurn:
+    """One turn of a session."""
+
+    def __init__(self, session: str, limits: AgentLimits) -> None:
+        self._limits = limits
+        self.received_bytes = 0
+        self._session = session
+        self._items: queue.Queue[object] = queue.Queue()
+        self._cancel_deadline = 0.0
+        self._reader = TurnReader()
+        self._stream = AgentMessageStream(interval_seconds=limits.message_interval_seconds)
+        self._grown_characters = 0
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the agent was told to stop."""
+        return self._cancel_deadline > 0
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether the agent should wait until its updates are taken."""
+        return self._items.qsize() > self._limits.max_pending_updates
+
+    def cancel(self) -> None:
+        """Wait for the end only for a moment from now on."""
+        self._cancel_deadline = time.monotonic() + self._limits.cancel_timeout_seconds
+
+    def put(self, item: object) -> None:
+        """Add an update of the SDK, or a permission."""
+        self._items.put(item)
+
+    def end(self) -> None:
+        """Add the end."""
+        self._items.put(_TurnSignal.END)
+
+    def iterate_updates(self, ask: Callable[[BackendPermission], None]) -> Iterator[AgentUpdate]:
+        """Yield the updates until the end; ask for permissions in their place."""
+        while not self.is_cancelled or time.monotonic() < self._cancel_deadline:
+            try:
+                item = self._items.get(timeout=self._limits.message_interval_seconds)
+            except queue.Empty:
+                yield from self._stream.feed(None)
+                yield from self._feed(self._reader.read_waiting())
+                continue
+            if item is _TurnSignal.END:
+                break
+            if isinstance(item, AskedPermission):
+                steps, permission = self._reader.read_permission(
+                    item.id, self._session, item.call, item.options
+                )
+                yield from self._feed(steps)
+                ask(permission)
+            else:
+                yield from self._feed(self._limit_growth(list(self._reader.read(item))))
+        yield from self._feed(self._reader.finish())
+        yield from self._stream.flush()
+
+    def _limit_growth(self, steps: list[AcpStep]) -> list[AcpStep]:
+        self._grown_characters += sum(len(getattr(step, "text", "")) for step in steps)
+        if self._grown_characters > MAX_MESSAGE_CHARACTERS:
+            self._grown_characters = 0
+            steps.append(RoundStarted(0))
+        return steps
+
+    def _feed(self, steps: Iterable[AcpStep]) -> Iterator[AgentUpdate]:
+        for step in steps:
+            if isinstance(step, PlanUpdated):
+                yield step
+            else:
+                yield from self._stream.feed(step)
+
 
 # More are refused: no person answers them.
 MAX_OPEN_PERMISSIONS = 16
@@ -56,6 +147,7 @@ class AcpSession:
         folder: Path,
         servers: Sequence[McpServerCommand],
         loop_thread: EventLoopThread,
+        limits: AgentLimits,
     ) -> None:
         """Start the agent and exchange capabilities. Raises KernelError."""
         self.folder = folder
@@ -66,9 +158,12 @@ class AcpSession:
         self.reads_only = False
         self.prompt_lock = threading.Lock()
         self._loop_thread = loop_thread
+        self._limits = limits
         self._turn: AcpTurn | None = None
         self._open: dict[str, _OpenPermission] = {}
-        self.connection = AgentConnection(AgentProcess(command, folder), loop_thread, self)
+        self.connection = AgentConnection(
+            AgentProcess(command, folder), loop_thread, self, limits.start_timeout_seconds
+        )
         with self._close_on_error():
             self.connection.initialize()
 
@@ -116,7 +211,7 @@ class AcpSession:
         if turn is None:
             return
         turn.received_bytes += size
-        if turn.received_bytes > MAX_TURN_BYTES:
+        if turn.received_bytes > self._limits.max_turn_bytes:
             self.connection.process.fail(f"it sent {turn.received_bytes:,} bytes in one turn")
 
     def is_congested(self) -> bool:
@@ -145,7 +240,7 @@ class AcpSession:
         self, text: str, on_update: OnUpdate, ask: Callable[[BackendPermission], None]
     ) -> str:
         """Run a turn and return its stop reason. Raises KernelError."""
-        turn = self._turn = AcpTurn(self.id)
+        turn = self._turn = AcpTurn(self.id, self._limits)
         answer = self.connection.begin_prompt(self.id, text)
         answer.add_done_callback(lambda _: turn.end())
         try:

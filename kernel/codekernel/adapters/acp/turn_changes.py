@@ -12,9 +12,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from codekernel.agent.session_file import AgentSession
-from codekernel.agent.session_store import AgentSessionStore
-from codekernel.agent.shown_text import truncate_middle
+from codekernel.agent.session_store import AgentSession, AgentSessionStore
+from codekernel.agent.tools.call_format import truncate_middle
 from codekernel.agent.workspace.journal import CHANGED, CREATED, DELETED, ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.snapshot import (

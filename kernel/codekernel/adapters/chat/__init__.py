@@ -2,13 +2,10 @@
 
 Modules, in the order data meets them:
 
-    bindings.py            bound users, the session of each chat, handled events; on disk
-    buttons.py             what an opaque button stands for; on disk
+    bindings.py            bound users, the session of each chat, handled events, buttons; on disk
     commands.py            slash commands: parse and run
-    session_lines.py       sessions as lines and choices
     repository_queries.py  search and questions without an agent
     permissions.py         the answers that a permission offers, and its decision
     turns.py               messages of a session as turns, and a turn as steps, masked
-    session_feed.py        a session as one chat follows it
-    outgoing.py            when a chat may be written to again
+    session_feed.py        a session as one chat follows it, and when it may be written to again
 """

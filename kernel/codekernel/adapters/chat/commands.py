@@ -9,7 +9,7 @@ from typing import Final
 
 from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
-from codekernel.adapters.chat.session_lines import (
+from codekernel.adapters.chat.session_feed import (
     describe_session,
     format_session,
     get_folder_name,
@@ -368,7 +368,7 @@ class ChatCommands:
         return session
 
 
-def is_notices_only(chat: ChatBinding, default: bool) -> bool:  # noqa: FBT001 - what the settings say
+def is_notices_only(chat: ChatBinding, *, default: bool) -> bool:
     """Return whether a chat gets notices alone."""
     return default if chat.is_notices_only is None else chat.is_notices_only
 

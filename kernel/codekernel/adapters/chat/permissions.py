@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from codekernel.adapters.chat.buttons import PermissionButton
+from codekernel.adapters.chat.bindings import PermissionButton
 from codekernel.domain.agent_sessions import (
     Actor,
     AgentSessions,

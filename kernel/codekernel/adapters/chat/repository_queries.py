@@ -10,9 +10,8 @@ from codekernel.client.launcher import connect_to_kernel
 from codekernel.client.relay import Connect
 from codekernel.errors import RefusedByKernel
 from codekernel.masking.masker import mask_secrets
-from codekernel.settings.chat_models import choose_model
 from codekernel.settings.loading import load_settings_file
-from codekernel.settings.local_models import build_default_settings
+from codekernel.settings.local_models import build_default_settings, choose_model
 from codekernel.storage.user_data import UserData
 
 _SESSION_ID = 1

@@ -1,8 +1,13 @@
-"""A session as one chat follows it: kept up to date by events, and by reading what they missed."""
+"""A session as one chat follows it: kept up to date by events, and by reading what they missed.
+
+Also sessions as lines and choices, and when a chat may be written to again.
+"""
 
 import threading
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import PurePath, PureWindowsPath
 
 from codekernel.adapters.chat.turns import ChatTurn, TurnWindow
 from codekernel.domain.agent_sessions import (
@@ -130,3 +135,70 @@ class SessionFeed:
             window.put(page.messages)
             if not page.has_more or not page.messages:
                 return
+
+
+_MINUTE_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """What a platform allows in one chat; ``max_per_minute`` 0 means no such limit."""
+
+    interval_seconds: float
+    max_per_minute: int = 0
+
+
+@dataclass(slots=True)
+class ChatPace:
+    """The rate of one chat; ``due_at`` is a time of the caller's clock, in seconds."""
+
+    limit: RateLimit
+    due_at: float = 0.0
+    _recent: deque[float] = field(default_factory=deque)
+
+    def record(self, now: float) -> None:
+        """Note that something was sent."""
+        self.due_at = max(self.due_at, now + self.limit.interval_seconds)
+        if self.limit.max_per_minute:
+            self._recent.append(now)
+            if len(self._recent) >= self.limit.max_per_minute:
+                oldest = self._recent.popleft()
+                self.due_at = max(self.due_at, oldest + _MINUTE_SECONDS)
+
+    def postpone(self, now: float, seconds: float) -> None:
+        """Wait as long as the platform has asked for."""
+        self.due_at = max(self.due_at, now + seconds)
+
+
+# Eight are unique among thousands of sessions; if not, more have to be typed.
+_SHORT_ID_CHARS = 8
+
+
+def get_folder_name(folder: str) -> str:
+    """Return the last part of a path of any system."""
+    path = PureWindowsPath(folder) if "\\" in folder else PurePath(folder)
+    return path.name or folder
+
+
+def describe_session(session: AgentSessionRecord) -> str:
+    """Return the name of a session and the beginning of its id."""
+    name = session.name or get_folder_name(session.folder)
+    return f"**{name}** (`{session.id[:_SHORT_ID_CHARS]}`)"
+
+
+def format_session(session: AgentSessionRecord, *, is_followed: bool) -> str:
+    """Return a line of the list of sessions."""
+    state = "works" if session.is_thinking else "waits for you"
+    if session.pending_permissions:
+        state = "asks for a permission"
+    if not session.is_active:
+        state = "is away"
+    marker = "→" if is_followed else "-"
+    folder = get_folder_name(session.folder)
+    return f"{marker} {describe_session(session)} in {folder}, {session.agent}: {state}"
+
+
+def label_session(session: AgentSessionRecord) -> str:
+    """Return the label of a choice."""
+    name = session.name or get_folder_name(session.folder)
+    return f"{name} · {session.id[:_SHORT_ID_CHARS]}"

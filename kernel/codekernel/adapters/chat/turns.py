@@ -138,7 +138,7 @@ class TurnWindow:
             if is_last:
                 parts += [part for grown in self._growing.values() for part in grown]
             request = group[0].message if group[0].begins_turn else None
-            steps = _add_seconds(_fold_parts(parts, is_finished), group)
+            steps = _add_seconds(_fold_parts(parts, is_finished=is_finished), group)
             is_failed = any(each.message.message.meta.get("is_error") for each in group)
             seconds = (group[-1].message.created_at - group[0].position[0]) / 1000
             first = group[0].message
@@ -256,7 +256,7 @@ def format_arguments(arguments: Mapping[str, Any]) -> str:
     return masked if len(masked) <= MAX_ARGUMENT_CHARS else f"{masked[:MAX_ARGUMENT_CHARS]}…"
 
 
-def _fold_parts(parts: Iterable[_StepPart], is_finished: bool) -> tuple[TurnStep, ...]:  # noqa: FBT001
+def _fold_parts(parts: Iterable[_StepPart], *, is_finished: bool) -> tuple[TurnStep, ...]:
     """Give each tool its result; one without a result has stopped with its turn."""
     steps: list[TurnStep] = []
     places: dict[str, int] = {}

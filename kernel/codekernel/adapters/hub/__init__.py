@@ -3,12 +3,10 @@
 Modules, in the order data meets them:
 
     database.py        devices, pairing codes and bindings of chats, in a database of the hub's own
-    running_hub.py     where the hub runs, for other commands
-    qr_code.py         a pairing code for a terminal
+    running_hub.py     where the hub runs, and a pairing code as QR code, for commands
     server.py          the port: TLS, limits of connections
-    app.py             all routes, behind the checks of Host and Origin
+    app.py             all routes and the files of the pages, behind the checks of Host and Origin
     access/            devices, pairing, tokens, limits, the hub's certificate
-    context.py         what the routes use
     routes/            the published client contract, as short functions
     contract/          its shapes, as pure functions
     machine_table.py   the machines: attached, followed, remembered while they are away

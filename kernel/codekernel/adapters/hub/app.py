@@ -9,22 +9,21 @@ from http import HTTPStatus
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codekernel.adapters.hub.access.addresses import AddressRules
-from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.routes import (
     auth,
     events,
     files,
     machines,
     messages,
-    pages,
-    permissions,
     sessions,
 )
-from codekernel.adapters.hub.routes.requests import RequestRefused, render_refusal
+from codekernel.adapters.hub.routes.requests import HubContext, RequestRefused, render_refusal
+from codekernel.adapters.static_pages import SECURITY_HEADERS
 
 _ALLOWED_METHODS = "GET, POST, PATCH, DELETE"
 
@@ -32,14 +31,14 @@ _ALLOWED_HEADERS = "Authorization, Content-Type, Last-Event-ID"
 
 _PREFLIGHT_SECONDS = "600"
 
-_PARTS = (auth, sessions, messages, permissions, machines, files, events)
+_PARTS = (auth, sessions, messages, machines, files, events)
 
 
 def make_app(hub: HubContext) -> ASGIApp:
     """Return the application of a hub."""
     routes = [route for part in _PARTS for route in part.make_routes(hub)]
     app = Starlette(
-        routes=[*routes, *pages.make_routes(hub)], exception_handlers={404: _answer_unknown}
+        routes=[*routes, _make_page_route(hub)], exception_handlers={404: _answer_unknown}
     )
     return _check_addresses(app, hub.rules)
 
@@ -96,3 +95,22 @@ async def _serve_named_origin(
         await send(message)
 
     await app(scope, receive, send_with_cors)
+
+
+# The page of agent sessions; a pairing code is in the fragment of its address, which no request
+# carries.
+FIRST_PAGE = "/agents.html"
+
+
+def _make_page_route(hub: HubContext) -> Route:
+    """Return the route of the files of the pages, which are public; it comes last."""
+
+    def get_file(request: Request) -> Response:
+        path = request.url.path
+        file = hub.pages.read(FIRST_PAGE if path == "/" else path)
+        if file is None:
+            return PlainTextResponse("There is no such page.", 404, SECURITY_HEADERS)
+        content, kind = file
+        return Response(content, headers={**SECURITY_HEADERS, "Content-Type": kind})
+
+    return Route("/{path:path}", get_file, methods=["GET"])

@@ -55,6 +55,8 @@ _READ_BYTES = 64 * 1024
 
 _UNAUTHORIZED_STATUSES = (401, 403)
 
+_HTTP_PORT, _HTTPS_PORT = 80, 443
+
 _LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -84,13 +86,14 @@ class HubAddress:
         is_secure = parts.scheme == "https"
         if not is_secure and host not in _LOOPBACK_HOSTS:
             raise WrongParam(f"{url} is not encrypted: a hub on another machine needs https://.")
-        return cls(host, port or (443 if is_secure else 80), is_secure, fingerprint)
+        return cls(host, port or (_HTTPS_PORT if is_secure else _HTTP_PORT), is_secure, fingerprint)
 
     @property
     def authority(self) -> str:
         """The host and the port, as the Host header has them."""
         name = f"[{self.host}]" if ":" in self.host else self.host
-        return name if self.is_secure and self.port == 443 else f"{name}:{self.port}"  # noqa: PLR2004
+        is_default = self.is_secure and self.port == _HTTPS_PORT
+        return name if is_default else f"{name}:{self.port}"
 
     def open_socket(self) -> socket.socket:
         """Connect, and check who answers. Raises OSError, JoinRefused."""
@@ -151,7 +154,7 @@ class MachineJoiner:
             if stop.is_cancelled:
                 return
             self._report(f"{reason}; trying again in {pause:.0f} s")
-            stop.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - jitter, no secret
+            stop.wait(pause * random.SystemRandom().uniform(0.8, 1.2))
             pause = min(2 * pause, MAX_BACKOFF_SECONDS)
 
     def _open(self, authorization: str) -> ClientConnection:

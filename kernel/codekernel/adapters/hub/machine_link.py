@@ -13,8 +13,8 @@ from pathlib import Path
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from codekernel.adapters.hub.access.devices import DeviceKind, PairedDevice
-from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.contract.frames import encode_json
+from codekernel.adapters.hub.routes.requests import HubContext
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
 from codekernel.errors import KernelError, KernelUnavailable

@@ -12,6 +12,8 @@ from codekernel.domain.agent_sessions import (
     CancelOutcome,
     EventPosition,
     EventSubscription,
+    FolderAnswer,
+    FolderQuestion,
     MachineRecord,
     MessagePage,
     NewMessage,
@@ -22,7 +24,6 @@ from codekernel.domain.agent_sessions import (
     SessionPermission,
     SyncEvent,
 )
-from codekernel.domain.session_folder import FolderAnswer, FolderQuestion
 from codekernel.errors import KernelUnavailable, MachineOffline, SessionNotFound
 
 

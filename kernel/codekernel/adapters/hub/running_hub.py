@@ -1,9 +1,11 @@
-"""Where the hub of a userData folder runs, for commands that look for it."""
+"""Where the hub of a userData folder runs, and its pairing code, for commands in a terminal."""
 
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import segno
 
 from codekernel.adapters.hub.database import HUB_FOLDER
 from codekernel.storage.safe_files import make_private_folder, write_bytes_atomically
@@ -40,3 +42,21 @@ class RunningHub:
         """Note that no hub runs."""
         with suppress(OSError):
             (user_data / HUB_FOLDER / ADDRESS_FILE).unlink()
+
+
+# Around a QR code; scanners need it.
+QUIET_ZONE = 2
+
+_BLOCKS = {(False, False): " ", (True, False): "▀", (False, True): "▄", (True, True): "█"}
+
+
+def render_qr_code(text: str) -> list[str]:
+    """Return the lines of a QR code; two rows of modules are one line."""
+    code = segno.make_qr(text, error="m")
+    rows = [[not dark for dark in row] for row in code.matrix_iter(border=QUIET_ZONE)]
+    if len(rows) % 2:
+        rows.append([True] * len(rows[0]))
+    return [
+        "".join(_BLOCKS[pair] for pair in zip(upper, lower, strict=True))
+        for upper, lower in zip(rows[::2], rows[1::2], strict=True)
+    ]

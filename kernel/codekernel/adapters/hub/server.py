@@ -40,6 +40,7 @@ class HubPort:
     rules: AddressRules
     tls: TlsFiles | None = None
     is_behind_tunnel: bool = False
+    head_timeout_seconds: float = HEAD_TIMEOUT_SECONDS
 
 
 class HubServer(uvicorn.Server):
@@ -85,7 +86,7 @@ def _make_config(app: ASGIApp, port: HubPort) -> uvicorn.Config:
             "ssl_keyfile": str(port.tls.key),
             "ssl_keyfile_password": port.tls.passphrase or None,
         }
-    return uvicorn.Config(
+    config = _HubConfig(
         app,
         http=LimitedHttpProtocol,
         ws="websockets-sansio",
@@ -104,11 +105,20 @@ def _make_config(app: ASGIApp, port: HubPort) -> uvicorn.Config:
         h11_max_incomplete_event_size=MAX_HEAD_BYTES,
         **secured,
     )
+    config.head_timeout_seconds = port.head_timeout_seconds
+    return config
+
+
+class _HubConfig(uvicorn.Config):
+    """What the connections of uvicorn are given."""
+
+    head_timeout_seconds: float
 
 
 class LimitedHttpProtocol(H11Protocol):
     """A connection that must send the head of each request in time."""
 
+    config: _HubConfig
     _head_timer: asyncio.TimerHandle | None = None
     _is_upgraded = False
 
@@ -140,7 +150,7 @@ class LimitedHttpProtocol(H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def _start_timer(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_TIMEOUT_SECONDS, self._end_idle)
+        self._head_timer = self.loop.call_later(self.config.head_timeout_seconds, self._end_idle)
 
     def _stop_timer(self) -> None:
         if self._head_timer is not None:

@@ -9,16 +9,19 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from codekernel.adapters.hub.access.devices import DeviceRegistry
-from codekernel.adapters.hub.access.pairing import Pairing
+from codekernel.adapters.hub.access.devices import DeviceRegistry, Pairing
 from codekernel.adapters.hub.access.tokens import AccessTokens
 from codekernel.adapters.hub.app import make_app
-from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.events.broadcast import EventBroadcaster
+from codekernel.adapters.hub.events.broadcast import (
+    DEFAULT_EVENT_LIMITS,
+    EventBroadcaster,
+    EventLimits,
+)
 from codekernel.adapters.hub.events.log import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
+from codekernel.adapters.hub.routes.requests import HubContext
 from codekernel.adapters.hub.server import HubPort, HubServer
 from codekernel.adapters.static_pages import StaticPages
 from codekernel.domain.agent_sessions import (
@@ -74,6 +77,7 @@ class HubService:
         port: HubPort,
         pages: StaticPages,
         chats: Sequence[ChatAdapter] = (),
+        limits: EventLimits = DEFAULT_EVENT_LIMITS,
     ) -> None:
         self._log = HubEventLog()
         self._chats = chats
@@ -86,7 +90,7 @@ class HubService:
             devices,
             Pairing(database, devices),
             AccessTokens(devices),
-            EventBroadcaster(self._log),
+            EventBroadcaster(self._log, limits),
             port.rules,
             pages,
         )
@@ -110,7 +114,7 @@ class HubService:
         try:
             chat.start(self.machines)
         except KernelError as error:  # the hub and the other chats work without it
-            logger.error("%s cannot be started: %s", chat.name, error)  # noqa: TRY400 - told whole
+            logger.warning("%s cannot be started: %s", chat.name, error)
             return False
         return True
 

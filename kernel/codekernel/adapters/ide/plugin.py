@@ -23,16 +23,26 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.sync.client import connect
 from websockets.sync.connection import Connection
 
-from codekernel.adapters import bearer_token, websocket_server
+from codekernel.adapters import websocket_server
 from codekernel.adapters.ide.tool_calls import IdeToolExecutor
 from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import WrongParam
-from codekernel.transport.http_messages import RequestHead, render_text
+from codekernel.transport.http_messages import (
+    BEARER_PREFIX,
+    RequestHead,
+    has_bearer_token,
+    is_same_token,
+    make_token,
+    render_text,
+)
 from codekernel.transport.lines import MAX_LINE_BYTES
-from codekernel.transport.listener import HttpListener, open_listening_socket
-
-LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
+from codekernel.transport.listener import (
+    ANY_HOST,
+    LOOPBACK_HOST,
+    HttpListener,
+    open_listening_socket,
+)
 
 
 def is_loopback(host: str) -> bool:
@@ -179,7 +189,7 @@ class BackendConnector:
             # A backend that accepts and closes at once counts as a failure.
             pause = INITIAL_BACKOFF_SECONDS if received else pause
             self._report(f"{reason}; trying again in {pause:.1f} s")
-            stop.wait(pause * random.uniform(0.8, 1.2))  # noqa: S311 - jitter, no secret
+            stop.wait(pause * random.SystemRandom().uniform(0.8, 1.2))
             pause = min(2 * pause, MAX_BACKOFF_SECONDS)
 
     def _connect_once(self, stop: CancelToken) -> tuple[int, str]:
@@ -230,7 +240,7 @@ class WebSocketPort:
         allow_remote: bool = False,
     ) -> None:
         """Bind the port, 0 for any; an empty token makes a new one. Raises OSError."""
-        self.token = token or bearer_token.make_token()
+        self.token = token or make_token()
         self._handler = handler
         self._allow_remote = allow_remote
         self._websockets = WebSocketServer()
@@ -278,7 +288,7 @@ class WebSocketPort:
 
     def _has_token(self, head: RequestHead) -> bool:
         headers = head.get_header_values("Authorization")
-        if any(header.startswith(bearer_token.BEARER_PREFIX) for header in headers):
-            return bearer_token.has_bearer_token(headers, self.token)
+        if any(header.startswith(BEARER_PREFIX) for header in headers):
+            return has_bearer_token(headers, self.token)
         in_query = parse_qs(head.query).get("token", [""])[0]
-        return len(headers) <= 1 and bearer_token.is_same_token(in_query, self.token)
+        return len(headers) <= 1 and is_same_token(in_query, self.token)

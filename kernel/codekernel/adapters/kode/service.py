@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from codekernel.adapters.bearer_token import is_same_token
 from codekernel.adapters.kode.chat_request import (
     FolderNotAllowed,
     KodeChatRequest,
@@ -29,25 +28,27 @@ from codekernel.adapters.kode.stream import (
 )
 from codekernel.domain.turn_events import TurnFailed
 from codekernel.errors import KernelError, WrongParam
-from codekernel.transport.http_body import (
+from codekernel.transport.http_messages import (
     END_OF_CHUNKS,
     RECEIVE_BYTES,
-    encode_chunk,
-    get_body_length,
-    read_body,
-)
-from codekernel.transport.http_messages import (
     TEXT_CONTENT_TYPE,
     BadRequest,
     RequestHead,
+    encode_chunk,
+    get_body_length,
+    is_same_token,
+    read_body,
     render_response,
     render_text,
 )
-from codekernel.transport.listener import HttpListener, open_listening_socket
+from codekernel.transport.listener import (
+    ANY_HOST,
+    LOOPBACK_HOST,
+    HttpListener,
+    open_listening_socket,
+)
 
 logger = logging.getLogger(__name__)
-
-LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a person asks for it
 
 HEALTH_PATH, CHAT_PATH = "/health", "/api/chat/stream"
 

@@ -15,10 +15,14 @@ from codekernel.adapters.kode.stream import (
     make_backend_only_message,
     make_tool_result_message,
 )
-from codekernel.agent import tool_policy
 from codekernel.agent.registry import ToolRegistry, decode_arguments
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import PermissionPolicy, ToolPermissionRequest
+from codekernel.agent.tool_policy import (
+    PermissionPolicy,
+    ToolError,
+    ToolPermission,
+    ToolPermissionRequest,
+)
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.text_file import FileStates
 from codekernel.domain.untrusted_text import parse_json
@@ -51,7 +55,7 @@ class ReadBeforeWrite:
     ) -> tuple[Path, os.stat_result] | None:
         """Return the existing file that would be changed, and its status."""
         given = request.arguments
-        if request.permission is not tool_policy.ToolPermission.WRITES or not isinstance(
+        if request.permission is not ToolPermission.WRITES or not isinstance(
             given, dict | str | bytes
         ):
             return None
@@ -63,7 +67,7 @@ class ReadBeforeWrite:
                 return None
             with self.root.reach(path) as place:
                 return (place.path, place.status) if place.status else None
-        except tool_policy.ToolError:  # the tool itself reports it
+        except ToolError:  # the tool itself reports it
             return None
 
 

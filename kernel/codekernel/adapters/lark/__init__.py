@@ -8,7 +8,6 @@ cards           steps of a turn -> cards of at most 28 KB
 store           events that came, cards that were sent; on disk
 turn_cards      which cards a chat has, and what to send or update next
 delivery        everything that goes to one chat, in order and within the rates
-incoming        what users do, parsed
 inbox           messages to agents, commands, buttons
 adapter         the bot as the hub starts and stops it
 """

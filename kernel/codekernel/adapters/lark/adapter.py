@@ -5,8 +5,7 @@ import queue
 import threading
 from collections.abc import Callable
 
-from codekernel.adapters.chat.bindings import ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatBindings, ChatButtons
 from codekernel.adapters.chat.commands import ChatCommands
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.chat.session_feed import SessionFeed

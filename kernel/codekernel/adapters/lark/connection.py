@@ -113,7 +113,7 @@ class LongConnection:
                 retry_seconds = min(2 * retry_seconds, self._policy.interval_seconds)
             else:
                 # All clients of a server that restarts must not dial at the same moment.
-                jitter = random.random() * self._policy.jitter_seconds  # noqa: S311
+                jitter = random.SystemRandom().uniform(0, self._policy.jitter_seconds)
                 wait = max(jitter, FIRST_RETRY_SECONDS)
                 retry_seconds = FIRST_RETRY_SECONDS
             self._stopping.wait(wait)

@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings, ChatButtons
 from codekernel.adapters.chat.commands import is_notices_only
 from codekernel.adapters.chat.session_feed import SessionFeed
 from codekernel.adapters.lark.api import CARD_CODES, GONE_CODES, LarkApi, LarkRefused
@@ -221,7 +220,7 @@ class ChatDelivery:
 
     def _plan(self, followed: _FollowedSession) -> list[PlannedCard]:
         chat = self._parts.bindings.get_chat(self.chat_id)
-        notices = is_notices_only(chat, self._parts.notices_only)
+        notices = is_notices_only(chat, default=self._parts.notices_only)
         key = (followed.feed.revision, notices)
         if key != followed.plan_key:
             state = followed.feed.read_state()

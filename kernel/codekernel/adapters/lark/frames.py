@@ -13,6 +13,8 @@ TYPE_HEADER, MESSAGE_ID_HEADER, COUNT_HEADER, INDEX_HEADER = "type", "message_id
 
 PING_TYPE, PONG_TYPE, EVENT_TYPE = "ping", "pong", "event"
 
+_HEADERS_FIELD = 5
+
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 _FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
@@ -69,7 +71,7 @@ class LarkFrame:
         ]
         for key, value in self.headers:
             pair = _encode_bytes(1, key.encode()) + _encode_bytes(2, value.encode())
-            parts.append(_encode_bytes(5, pair))
+            parts.append(_encode_bytes(_HEADERS_FIELD, pair))
         optional = (
             (6, self.payload_encoding.encode()),
             (7, self.payload_type.encode()),
@@ -89,7 +91,7 @@ def decode_frame(data: bytes) -> LarkFrame:
         for number, value in _iterate_fields(data):
             if isinstance(value, int):
                 numbers[number] = value
-            elif number == 5:  # noqa: PLR2004 - the field of headers
+            elif number == _HEADERS_FIELD:
                 headers.append(_decode_header(value))
             else:
                 texts[number] = value
@@ -151,11 +153,15 @@ class FrameParts:
         self._incomplete = dict(kept[-MAX_INCOMPLETE_EVENTS:])
 
 
+# Of each byte of a number but the last.
+_CONTINUATION_BIT = 0x80
+
+
 def _encode_varint(value: int) -> bytes:
     value &= _UINT64_MASK  # a negative number is written as its 64-bit complement
     out = bytearray()
-    while value > 0x7F:  # noqa: PLR2004 - seven bits per byte
-        out.append(value & 0x7F | 0x80)
+    while value >= _CONTINUATION_BIT:  # seven bits per byte
+        out.append(value & 0x7F | _CONTINUATION_BIT)
         value >>= 7
     out.append(value)
     return bytes(out)
@@ -195,7 +201,7 @@ def _decode_varint(data: bytes, position: int) -> tuple[int, int]:
     value = 0
     for count, byte in enumerate(data[position : position + MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << 7 * count
-        if byte < 0x80:  # noqa: PLR2004 - the last one has no continuation bit
+        if byte < _CONTINUATION_BIT:
             return value & _UINT64_MASK, position + count + 1
     raise FrameDamaged("a number of the frame has no end")
 

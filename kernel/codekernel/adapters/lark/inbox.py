@@ -1,4 +1,4 @@
-"""What bound users do in the chats: messages to agents, commands, buttons.
+"""What users do in the chats, parsed and done: messages to agents, commands, buttons.
 
 A message is on disk before it is acknowledged; messages are handled in order on one thread, and
 what takes long has a thread of its own. A click is answered within three seconds.
@@ -8,10 +8,11 @@ import json
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from codekernel.adapters.chat.buttons import CommandButton, PermissionButton
+from codekernel.adapters.chat.bindings import CommandButton, PermissionButton
 from codekernel.adapters.chat.commands import (
     ChatCommand,
     ChatCommands,
@@ -21,10 +22,9 @@ from codekernel.adapters.chat.commands import (
     parse_command,
 )
 from codekernel.adapters.chat.permissions import describe_decision, press_button
-from codekernel.adapters.lark.cards import Card, render_reply
-from codekernel.adapters.lark.connection import MESSAGE_EVENT
+from codekernel.adapters.lark.cards import BUTTON_KEY, Card, render_reply
+from codekernel.adapters.lark.connection import CLICK_EVENT, MESSAGE_EVENT, get_event_type
 from codekernel.adapters.lark.delivery import ChatDelivery, LarkParts
-from codekernel.adapters.lark.incoming import IncomingClick, IncomingMessage, parse_event
 from codekernel.adapters.lark.turn_cards import render_permission
 from codekernel.domain.agent_sessions import Actor, AgentSessions, Device, NewMessage
 from codekernel.errors import (
@@ -35,6 +35,88 @@ from codekernel.errors import (
     StorageError,
 )
 from codekernel.masking.masker import mask_secrets
+
+TEXT_KIND, RICH_TEXT_KIND = "text", "post"
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingMessage:
+    """A user's message; ``text`` is None if it is a picture, a file or another thing."""
+
+    event_id: str
+    message_id: str
+    chat_id: str
+    user_id: str
+    kind: str
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingClick:
+    """A button that a user pressed; ``button_id`` is what we have given it."""
+
+    event_id: str
+    chat_id: str
+    user_id: str
+    button_id: str
+
+
+def parse_event(event: dict[str, Any]) -> IncomingMessage | IncomingClick | None:
+    """Parse an event of the long connection; None for what is no message of a user, or broken."""
+    try:
+        event_id = str(event["header"]["event_id"])
+        if get_event_type(event) == MESSAGE_EVENT:
+            return _parse_message(event_id, event["event"])
+        if get_event_type(event) == CLICK_EVENT:
+            return _parse_click(event_id, event["event"])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return None
+
+
+def _parse_message(event_id: str, event: dict[str, Any]) -> IncomingMessage | None:
+    message, sender = event["message"], event["sender"]
+    if sender.get("sender_type", "user") != "user":
+        return None  # bots do not talk to each other
+    kind = str(message["message_type"])
+    text = _read_text(kind, json.loads(message["content"]))
+    for mention in message.get("mentions") or ():
+        text = text and text.replace(str(mention["key"]), "")
+    return IncomingMessage(
+        event_id,
+        str(message["message_id"]),
+        str(message["chat_id"]),
+        str(sender["sender_id"]["open_id"]),
+        kind,
+        None if text is None else text.strip(),
+    )
+
+
+def _read_text(kind: str, content: dict[str, Any]) -> str | None:
+    if kind == TEXT_KIND:
+        return str(content["text"])
+    if kind == RICH_TEXT_KIND:
+        return "\n".join(_iterate_rich_lines(content))
+    return None
+
+
+def _iterate_rich_lines(content: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of a text with formats, which pasting makes; pictures are left out."""
+    if content.get("title"):
+        yield str(content["title"])
+    for line in content.get("content") or ():
+        yield "".join(str(part.get("text", "")) for part in line if part.get("tag") != "at")
+
+
+def _parse_click(event_id: str, event: dict[str, Any]) -> IncomingClick:
+    value = event["action"]["value"]
+    return IncomingClick(
+        event_id,
+        str(event["context"]["open_chat_id"]),
+        str(event["operator"]["open_id"]),
+        str(value[BUTTON_KEY]),
+    )
+
 
 logger = logging.getLogger(__name__)
 
@@ -270,7 +352,7 @@ class LarkInbox:
             return _make_toast("error", str(error))
         decision = describe_decision(outcome.permission)
         chat = self._parts.bindings.get_chat(click.chat_id)
-        notices = is_notices_only(chat, self._parts.notices_only)
+        notices = is_notices_only(chat, default=self._parts.notices_only)
         card = render_permission(
             record, outcome.permission, click.chat_id, self._parts.buttons, notices=notices
         )

@@ -30,6 +30,11 @@ LARK_MIGRATIONS = (
 # The platform repeats an event for some hours at most.
 EVENT_LIFETIME_SECONDS = 24 * 3600
 
+_DELETE_FEED = (
+    "DELETE FROM lark_feed WHERE chat_id = ? AND session_id = ?",
+    "DELETE FROM lark_card WHERE chat_id = ? AND session_id = ?",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SentCard:
@@ -94,11 +99,8 @@ class LarkStore:
     def delete_feed(self, chat_id: str, session_id: str) -> None:
         """Forget a session in a chat, and its cards."""
         with self._database.write() as connection:
-            for table in ("lark_feed", "lark_card"):
-                connection.execute(
-                    f"DELETE FROM {table} WHERE chat_id = ? AND session_id = ?",  # noqa: S608
-                    (chat_id, session_id),
-                )
+            for statement in _DELETE_FEED:
+                connection.execute(statement, (chat_id, session_id))
 
     def list_cards(self, chat_id: str, session_id: str) -> dict[str, SentCard]:
         """Return the cards that may still change, by their names."""

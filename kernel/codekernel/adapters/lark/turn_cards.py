@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatButtons
 from codekernel.adapters.chat.permissions import describe_decision, list_choices
-from codekernel.adapters.chat.session_feed import FeedState
-from codekernel.adapters.chat.session_lines import get_folder_name
+from codekernel.adapters.chat.session_feed import FeedState, get_folder_name
 from codekernel.adapters.chat.turns import ChatTurn, format_arguments, get_request_text
 from codekernel.adapters.lark.api import CARD_CODES, GONE_CODES, LarkApi, LarkRefused, dump_json
 from codekernel.adapters.lark.card_markdown import (

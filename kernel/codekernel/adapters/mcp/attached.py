@@ -24,7 +24,7 @@ from codekernel.runtime.clients import ClientInfo, ModeClient
 from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.sessions import Session, SessionServices, SessionSupervisor, SessionTable
 from codekernel.runtime.workspace import Workspace
-from codekernel.settings.chat_models import choose_model
+from codekernel.settings.local_models import choose_model
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 from codekernel.transport.lines import Line

@@ -17,11 +17,16 @@ from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 
-from codekernel.adapters.bearer_token import has_bearer_token, make_token
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.protocol import McpError, Message
 from codekernel.adapters.mcp.server import McpMethod, McpServer, Reply, encode_message
-from codekernel.transport.http_messages import RequestHead, render_response, render_text
+from codekernel.transport.http_messages import (
+    RequestHead,
+    has_bearer_token,
+    make_token,
+    render_response,
+    render_text,
+)
 from codekernel.transport.lines import MAX_LINE_BYTES
 from codekernel.transport.listener import HttpListener, open_listening_socket
 

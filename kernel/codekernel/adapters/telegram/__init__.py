@@ -9,7 +9,6 @@ Modules, in the order data meets them:
     rendering.py        a turn as messages
     markdown_spans.py   Markdown as formatted text
     rich_text.py        formatted text as pages of HTML within the limits
-    message_store.py    what was sent and what is to be sent; on disk
-    page_steps.py       what an item in a chat lacks
+    message_store.py    what was sent, what is to be sent, and what an item lacks; on disk
     turn_messages.py    sends and edits messages within the rates, once
 """

@@ -7,8 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from codekernel.adapters.chat.bindings import ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatBindings, ChatButtons
 from codekernel.adapters.chat.commands import COMMANDS, ChatCommands
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.hub.database import HubDatabase

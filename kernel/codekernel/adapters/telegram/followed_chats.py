@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons
+from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings, ChatButtons
 from codekernel.adapters.chat.commands import is_notices_only
-from codekernel.adapters.chat.outgoing import RateLimit
 from codekernel.adapters.chat.permissions import list_choices
-from codekernel.adapters.chat.session_feed import FeedState, SessionFeed
-from codekernel.adapters.chat.session_lines import get_folder_name
+from codekernel.adapters.chat.session_feed import FeedState, RateLimit, SessionFeed, get_folder_name
 from codekernel.adapters.chat.turns import ChatTurn
 from codekernel.adapters.telegram.rendering import (
     Page,
@@ -207,7 +204,7 @@ class FollowedChats:
     def _render_turn(
         self, binding: ChatBinding, record: AgentSessionRecord, turn: ChatTurn
     ) -> Sequence[Page]:
-        if is_notices_only(binding, self._notices_only):
+        if is_notices_only(binding, default=self._notices_only):
             return render_notice(turn, name_session(record))
         local_id = turn.request.local_id if turn.request else ""
         return render_turn(turn, shows_request=not local_id.startswith(f"{binding.chat_id}:"))
@@ -237,7 +234,7 @@ class FollowedChats:
             permission,
             name_session(record),
             buttons,
-            is_notice=is_notices_only(binding, self._notices_only),
+            is_notice=is_notices_only(binding, default=self._notices_only),
         )
         key = _name_permission(permission)
         is_decided = permission.status is not PermissionStatus.PENDING

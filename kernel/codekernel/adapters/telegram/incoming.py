@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from codekernel.adapters.chat.bindings import ChatBindings
-from codekernel.adapters.chat.buttons import ChatButtons, CommandButton
+from codekernel.adapters.chat.bindings import ChatBindings, ChatButtons, CommandButton
 from codekernel.adapters.chat.commands import (
     COMMAND_PREFIX,
     ChatCommand,

@@ -15,23 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from codekernel.adapters.chat.outgoing import ChatPace, RateLimit
+from codekernel.adapters.chat.session_feed import ChatPace, RateLimit
 from codekernel.adapters.telegram.api import TelegramApi, TelegramRefused, TelegramUnreachable
 from codekernel.adapters.telegram.message_store import (
+    DOCUMENT_PREFIX,
     GONE_MESSAGE_ID,
     UNKNOWN_MESSAGE_ID,
-    MessageStore,
-    SentPage,
-    StoredItem,
-)
-from codekernel.adapters.telegram.page_steps import (
-    DOCUMENT_PREFIX,
     DeletePage,
     EditPage,
     FindPage,
+    MessageStore,
     OutgoingItem,
     PageStep,
     SendPage,
+    SentPage,
+    StoredItem,
     compute_digest,
     list_steps,
 )
@@ -263,7 +261,7 @@ class TurnMessages:
                 self._remove(chat, item, begun)
                 raise
             # Another attempt would fail as well, and hold up everything behind it.
-            logger.error("a file was refused by Telegram: %s", error.description)  # noqa: TRY400
+            logger.warning("a file was refused by Telegram: %s", error.description)
             message_id = GONE_MESSAGE_ID
         else:
             self.note_message_id(chat.id, message_id)
@@ -279,7 +277,7 @@ class TurnMessages:
         except TelegramRefused as error:
             if error.is_passing:
                 raise
-            logger.error("a message was refused by Telegram: %s", error.description)  # noqa: TRY400
+            logger.warning("a message was refused by Telegram: %s", error.description)
             caption = "Telegram refused this message."
             return self._api.send_document(chat_id, "message.html", page.html, caption)
 

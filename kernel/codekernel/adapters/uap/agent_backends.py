@@ -9,12 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from codekernel.agent import tool_policy
 from codekernel.agent.agent_thread import AgentMessageStream, PermissionPrompt
 from codekernel.agent.loop import AgentLoop
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import PermissionPolicy, ToolPermissionRequest
+from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
+    AskUserPolicy,
+    PermissionPolicy,
+    ToolPermissionRequest,
+)
 from codekernel.domain import chat
 from codekernel.domain.chat import ChatBackend, ContentBlock
 from codekernel.domain.concurrency import CancelToken
@@ -61,8 +65,8 @@ class LoopBackend:
         """Begin a session in a folder and return its id."""
         model = self._get_model()
         name = secrets.token_hex(4)
-        permissions = tool_policy.AskUserPolicy(
-            tool_policy.DEFAULT_ALLOWED_PERMISSIONS,
+        permissions = AskUserPolicy(
+            DEFAULT_ALLOWED_PERMISSIONS,
             lambda request: self._ask_permission(name, request),
         )
         context = self._open_context(name, folder, permissions)

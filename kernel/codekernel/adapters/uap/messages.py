@@ -7,8 +7,14 @@ from typing import Any
 
 from codekernel.agent.agent_thread import AgentMessageStream
 from codekernel.domain import chat
-from codekernel.domain.chat import AgentMessage, ContentBlock, JsonObject, TextContent
-from codekernel.domain.message_parser import parse_content, parse_message
+from codekernel.domain.chat import (
+    AgentMessage,
+    ContentBlock,
+    JsonObject,
+    TextContent,
+    parse_content,
+    parse_message,
+)
 from codekernel.domain.turn_events import LoopEvent
 from codekernel.domain.untrusted_text import escape_controls_in_json, parse_json
 from codekernel.errors import WrongParam

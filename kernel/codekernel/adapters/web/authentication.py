@@ -12,8 +12,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codekernel.adapters.bearer_token import has_bearer_token, is_same_token, make_token
-from codekernel.transport.http_messages import RequestHead
+from codekernel.transport.http_messages import (
+    RequestHead,
+    has_bearer_token,
+    is_same_token,
+    make_token,
+)
 
 HOST = "127.0.0.1"
 

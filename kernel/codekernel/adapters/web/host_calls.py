@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from codekernel import __version__
-from codekernel.adapters.web.kernel_client import CallFailed, KernelClient, log_crash, start_thread
+from codekernel.adapters.web.kernel_client import CallFailed, KernelClient, log_crash
 from codekernel.adapters.web.page_api import EDITORS, WINDOWS_PROGRAMS
+from codekernel.domain.concurrency import start_thread
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.errors import InvalidPath, WrongParam
 from codekernel.protocol.envelope import MAIN_SESSION_ID

@@ -16,8 +16,7 @@ from typing import Any
 from codekernel.errors import KernelError
 from codekernel.protocol import READY_CALLBACK_ID
 from codekernel.protocol.envelope import MAIN_SESSION_ID, NO_CALLBACK_ID
-from codekernel.transport.channels import MemoryChannel
-from codekernel.transport.lines import MAX_LINE_BYTES, SpooledLine
+from codekernel.transport.lines import MAX_LINE_BYTES, MemoryChannel, SpooledLine
 
 # As in electron-bridge/src/errors.js.
 KERNEL_STOPPED = "KERNEL_STOPPED"
@@ -29,20 +28,6 @@ SESSION_CLOSED = "SESSION_CLOSED"
 FORBIDDEN = "FORBIDDEN"
 
 logger = logging.getLogger(__name__)
-
-
-def start_thread(
-    name: str, work: Callable[[], object], on_crash: Callable[[BaseException], object]
-) -> None:
-    """Run ``work`` on a daemon thread; ``on_crash`` gets its exception."""
-
-    def guarded() -> None:
-        try:
-            work()
-        except BaseException as error:  # noqa: BLE001 - the guard of this thread: the owner decides
-            on_crash(error)
-
-    threading.Thread(target=guarded, name=name, daemon=True).start()
 
 
 def log_crash(error: BaseException) -> None:

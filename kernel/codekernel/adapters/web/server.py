@@ -17,9 +17,9 @@ from websockets.sync.connection import Connection
 
 from codekernel.adapters.static_pages import HTML_TYPE, SECURITY_HEADERS, StaticPages
 from codekernel.adapters.web.authentication import HOST, SUBPROTOCOL, BrowserAuth
-from codekernel.adapters.web.kernel_client import start_thread
 from codekernel.adapters.web.web_client import WebClient
 from codekernel.adapters.websocket_server import WebSocketServer
+from codekernel.domain.concurrency import start_thread
 from codekernel.transport.connections import RateLimitedLog, is_own_account
 from codekernel.transport.http_messages import RequestHead, render_response
 from codekernel.transport.listener import HttpListener, open_listening_socket

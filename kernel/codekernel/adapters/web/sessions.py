@@ -16,6 +16,7 @@ from codekernel.adapters.web import kernel_client
 from codekernel.adapters.web.kernel_client import CallFailed, KernelClient
 from codekernel.adapters.web.outbox import Outbox
 from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS, STABLE_AFTER_SECONDS
+from codekernel.domain.concurrency import start_thread
 from codekernel.protocol.envelope import MAIN_SESSION_ID
 
 
@@ -223,7 +224,7 @@ class TabSessions:
         self._kernel.cancel_requests(session.id, reason)
         if session.mark_crashed():
             session.send_event("sessionCrashed", reason)
-            kernel_client.start_thread("reopen", lambda: self._reopen(session), _log_reopen_failure)
+            start_thread("reopen", lambda: self._reopen(session), _log_reopen_failure)
         elif session.owner:
             session.send_event("sessionLost", reason)
         else:

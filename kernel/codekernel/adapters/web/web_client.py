@@ -16,16 +16,16 @@ from codekernel.adapters.web.kernel_client import (
     CallFailed,
     KernelClient,
     KernelReply,
-    start_thread,
 )
 from codekernel.adapters.web.outbox import ConversationStream, Outbox
 from codekernel.adapters.web.page_api import CALL_TARGETS, MAX_CONVERSATIONS, CallTarget
 from codekernel.adapters.web.sessions import SESSION_LINGER_SECONDS, TabSessions
+from codekernel.domain.concurrency import start_thread
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import KernelError
 from codekernel.protocol.envelope import MAIN_SESSION_ID
 from codekernel.storage.user_data import UserData
-from codekernel.transport.channels import MemoryChannel
+from codekernel.transport.lines import MemoryChannel
 
 # More than a page ever makes at a time; each reply may have megabytes.
 MAX_CONCURRENT_CALLS = 16

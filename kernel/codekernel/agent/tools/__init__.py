@@ -9,8 +9,7 @@ Modules, in the order data meets them:
     grep.py            search_context and grep_file: regular expressions over files
     index_search.py    search and call_chain: the ranked search and the call graph
     file_system.py     create_file, delete_file, delete_path, mkdir, list_directory
-    edit_file.py       edit_file: overwrite, append, prepend, anchored hunks
-    apply_change.py    apply_change of document 002: replace a block of lines
+    edit_file.py       edit_file: overwrite, append, prepend, hunks; apply_change of document 002
     string_edit.py     Replace, Edit and MultiEdit of document 000
     notebook_edit.py   NotebookEditCell of document 000
     plan.py            plan: create, update or skip the plan

@@ -1,4 +1,4 @@
-"""Tool calls and results as short lines for display, in the words of document 001."""
+"""Tool calls and results as short lines, in the words of document 001; the ends of long texts."""
 
 import json
 import re
@@ -159,3 +159,19 @@ _RESULT_FORMATTERS: dict[str, Callable[[CallArguments, str], str]] = {
     "run_command": lambda _, text: f"{_count_lines(text)} lines",
     "search": lambda _, text: f"{len(_HIT_LOCATION.findall(text))} results",
 }
+
+
+# Characters: some hundred lines of code. A model may have been given more.
+MAX_SHOWN_CHARACTERS = 40_000
+
+
+def truncate_middle(text: str, max_characters: int = MAX_SHOWN_CHARACTERS) -> str:
+    """Return the text, or its beginning and end, cut at line ends if there are any."""
+    if len(text) <= max_characters:
+        return text
+    head, tail = text[: max_characters * 2 // 3], text[len(text) - max_characters // 3 :]
+    head = head[: head.rfind("\n") + 1] or head
+    tail = tail[tail.find("\n") + 1 :] or tail
+    left_out = len(text) - len(head) - len(tail)
+    end = "" if head.endswith("\n") else "\n"
+    return f"{head}{end}[... {left_out} characters left out ...]\n{tail}"

@@ -1,9 +1,9 @@
 """read_file, as our agent has it and as document 002 has it (read_window, with line numbers)."""
 
 import json
+import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from io import StringIO
 from typing import ClassVar
 
@@ -60,11 +60,11 @@ def read_file(arguments: ReadFileArguments, context: ToolContext) -> ToolOutcome
             f"{arguments.path} is too long to be read at once: {len(lines):,} lines,"
             f" {len(content):,} characters. Give start_line and end_line, or max_bytes."
         )
-    changed = datetime.fromtimestamp(int(file.status.st_mtime))  # noqa: DTZ006 - local, as written
+    changed = time.localtime(file.status.st_mtime)
     data = {
         "path": str(file.path),
         "total_lines": len(lines),
-        "mtime": changed.isoformat(),
+        "mtime": time.strftime("%Y-%m-%dT%H:%M:%S", changed),
         "sha256": file.sha256,
         "content": content,
     }

@@ -7,7 +7,6 @@ from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import Tool
 from codekernel.agent.tool_policy import ToolPermission
 from codekernel.agent.tools import (
-    apply_change,
     edit_file,
     file_system,
     grep,
@@ -51,7 +50,7 @@ IDE_TOOLS: tuple[Tool[Any], ...] = (
     grep.grep_file,
     read_file.read_window,
     index_search.call_chain,
-    apply_change.apply_change,
+    edit_file.apply_change,
 )
 
 
@@ -66,9 +65,7 @@ def build_agent_tools() -> ToolRegistry:
 
 def build_all_tools() -> ToolRegistry:
     """Return all selectable tools, without document 002's read_file: its name is taken."""
-    return ToolRegistry(
-        (*build_agent_tools(), *KODE_TOOLS, grep.grep_file, apply_change.apply_change)
-    )
+    return ToolRegistry((*build_agent_tools(), *KODE_TOOLS, grep.grep_file, edit_file.apply_change))
 
 
 def select_tools(names: Sequence[str] | None) -> tuple[ToolRegistry, tuple[str, ...]]:

@@ -6,8 +6,7 @@ Modules, in the order data meets them:
     text_file.py         text files with their encoding and last known state
     text_edit.py         line endings, literal replacements, diffs
     bounded_regex.py     regular expressions with a time limit, in a child process if they are slow
-    atomic_write.py      replaces, creates and moves files atomically
-    temporary_files.py   logs temporary files, so that those of a killed process are removed
+    atomic_write.py      replaces, creates and moves files atomically; logs temporary files
     journal.py           the undo journal of a session, and its file
     snapshot.py          states of a folder, to find what others changed in it
     processes.py         child processes in groups, and pseudo-terminals

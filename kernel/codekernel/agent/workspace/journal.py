@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from codekernel.agent.tool_policy import ToolError, translate_os_errors
-from codekernel.agent.workspace.atomic_write import make_temporary_name, move_entry, replace_file
+from codekernel.agent.workspace.atomic_write import (
+    TemporaryFileLog,
+    make_temporary_name,
+    move_entry,
+    replace_file,
+)
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.agent.workspace.temporary_files import TemporaryFileLog
 from codekernel.agent.workspace.text_file import hash_bytes, read_file_bytes
 from codekernel.domain.confined_path import ConfinedPath
 from codekernel.domain.folder_handle import FolderHandle

@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from codekernel.domain.child_process import require_pipe
+
 # Between being asked to end and being ended.
 TERMINATE_TIMEOUT_SECONDS = 2.0
 
@@ -130,9 +132,8 @@ if sys.platform == "win32":
 
         def __init__(self, words: list[str], folder: Path) -> None:
             self.process = start_process(words, folder, stdin=subprocess.PIPE)
-            assert self.process.stdin  # noqa: S101 - asked for
-            assert self.process.stdout  # noqa: S101 - asked for
-            self._stdin, self._stdout = self.process.stdin, self.process.stdout
+            self._stdin = require_pipe(self.process.stdin)
+            self._stdout = require_pipe(self.process.stdout)
 
         def read(self, size: int) -> bytes:
             """Read as PseudoTerminal does, and so do the others."""

@@ -73,7 +73,8 @@ class FileDelta:
 class FolderSnapshots:
     """The snapshots of all folders of one userData; safe to use from several threads."""
 
-    def __init__(self, user_data: Path) -> None:
+    def __init__(self, user_data: Path, timeout_seconds: float = SNAPSHOT_TIMEOUT_SECONDS) -> None:
+        self._timeout_seconds = timeout_seconds
         self._place = user_data / "agent" / "snapshots"
         self._lock = threading.Lock()
         self._shadows: dict[Path, _ShadowRepository] = {}
@@ -85,7 +86,8 @@ class FolderSnapshots:
             shadow = self._shadows.get(folder)
             if shadow is None:
                 name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-                shadow = self._shadows[folder] = _ShadowRepository(self._place / name, folder)
+                shadow = _ShadowRepository(self._place / name, folder, self._timeout_seconds)
+                self._shadows[folder] = shadow
         with shadow.use():
             yield FolderSnapshot(shadow, shadow.write_tree())
 
@@ -132,7 +134,8 @@ class FolderSnapshot:
 class _ShadowRepository:
     """A git repository of ours for one folder."""
 
-    def __init__(self, git_dir: Path, folder: Path) -> None:
+    def __init__(self, git_dir: Path, folder: Path, timeout_seconds: float) -> None:
+        self._timeout_seconds = timeout_seconds
         self.folder = folder
         # Ignore rules of the whole repository hold in a folder of it.
         self.top = find_work_tree_top(folder) or folder
@@ -198,7 +201,7 @@ class _ShadowRepository:
                 env={**environment, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=SNAPSHOT_TIMEOUT_SECONDS,
+                timeout=self._timeout_seconds,
                 check=False,
                 **CHILD_PROCESS_OPTIONS,
             )

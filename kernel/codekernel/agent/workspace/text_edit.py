@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 from codekernel.agent.workspace.root import WorkspaceRoot
@@ -168,9 +169,7 @@ def _format_range(start: int, lines: int) -> str:
 
 def make_absolute(root: WorkspaceRoot, path: str) -> str:
     """Return a path made absolute, not resolved."""
-    if os.path.isabs(path):  # noqa: PTH117 - the path is shown, not resolved
-        return path
-    return os.path.normpath(os.path.join(root.folder, path))  # noqa: PTH118 - the same
+    return path if Path(path).is_absolute() else os.path.normpath(root.folder / path)
 
 
 def format_line_counts(hunks: Sequence[DiffHunk]) -> str:

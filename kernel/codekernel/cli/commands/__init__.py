@@ -21,8 +21,7 @@ Modules, in the order data meets them:
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
     doctor_hub.py       check the hub
-    doctor_telegram.py  check the bot of the hub
-    doctor_lark.py      check the other bot of the hub
+    doctor_chats.py     check the bots of the hub
     chats.py            the chats of the hub, and who may use them
     completion.py       completion scripts of shells, made by scripts/make_completions.py
 """

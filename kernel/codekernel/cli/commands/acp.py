@@ -3,6 +3,7 @@
 import argparse
 import os
 
+from codekernel.adapters.acp.stdio_server import serve_editor
 from codekernel.cli.agent_access import open_agent_sessions
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
 from codekernel.runtime import logging_setup
@@ -14,8 +15,6 @@ def run_acp(args: argparse.Namespace) -> int:
     """Serve an editor until it closes stdin. Raises KernelError."""
     wire = claim_stdio()
     logging_setup.log_to_stderr()
-    from codekernel.adapters.acp.stdio_server import serve_editor  # noqa: PLC0415 - the SDK
-
     user_data = open_user_data(args.user_data, os.environ)
     with open_agent_sessions(args, user_data, "acp") as sessions:
         handle_stop_signals(lambda: exit_now(ExitCode.OK, sessions.close))

@@ -22,13 +22,14 @@ from codekernel.cli.process import ExitCode
 from codekernel.cli.project_folder import find_project_root
 from codekernel.cli.turn_stream import Part, TurnStream
 from codekernel.domain import untrusted_text
-from codekernel.domain.turn import Citation, CitationState, Price, TokenUsage, TurnOutcome
+from codekernel.domain.settings import Price
+from codekernel.domain.turn import Citation, CitationState, TokenUsage, TurnOutcome
 from codekernel.domain.turn_events import TurnDone
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import RefusedByKernel, WrongParam
 from codekernel.protocol.envelope import convert_values, dump_json
-from codekernel.protocol.messages.api_usage import compute_token_cost
 from codekernel.protocol.messages.conversation import ConversationPart
+from codekernel.protocol.messages.history import compute_token_cost
 from codekernel.storage.user_data import open_user_data
 
 _EXIT_CODES = {"done": ExitCode.OK, "stopped": ExitCode.INTERRUPTED}

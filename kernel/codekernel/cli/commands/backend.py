@@ -15,10 +15,15 @@ from pathlib import Path
 from codekernel.adapters.kode import stream, tool_calls
 from codekernel.adapters.kode.chat_request import KodeChatRequest
 from codekernel.adapters.kode.service import KodeService, ServedTurn
-from codekernel.agent import tool_policy
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
+    AllowListPolicy,
+    PermissionPolicy,
+    ToolPermission,
+)
 from codekernel.agent.tools.toolsets import build_kode_tools, list_kode_agent_tools
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
@@ -26,7 +31,7 @@ from codekernel.agent.workspace.text_file import FileStates
 from codekernel.cli import model_selection
 from codekernel.cli.agent_turn import AgentEventReader, AgentTask
 from codekernel.cli.argument_types import MAX_PORT
-from codekernel.cli.arguments import DEFAULT_KODE_PORT, KODE_PORT_FROM_ENV, KODE_SECRET_NAME
+from codekernel.cli.arguments import DEFAULT_KODE_PORT, KODE_KEY_NAME, KODE_PORT_FROM_ENV
 from codekernel.cli.kernel_access import KernelFinder
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
@@ -36,8 +41,8 @@ from codekernel.errors import KernelError, WrongParam
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
-from codekernel.transport.channels import StreamChannel
 from codekernel.transport.descriptors import claim_stdio
+from codekernel.transport.lines import StreamChannel
 
 PORT_ENV_VARIABLE = "KODE_API_PORT"
 
@@ -75,9 +80,9 @@ def _make_tool_context(
     args: argparse.Namespace, folder: str, registry: ToolRegistry
 ) -> ToolContext:
     root, file_states = _open_root(folder), FileStates()
-    more = map(tool_policy.ToolPermission, args.allow)
-    allowed = (*tool_policy.DEFAULT_ALLOWED_PERMISSIONS, *more)
-    permissions: tool_policy.PermissionPolicy = tool_policy.AllowListPolicy(allowed)
+    more = map(ToolPermission, args.allow)
+    allowed = (*DEFAULT_ALLOWED_PERMISSIONS, *more)
+    permissions: PermissionPolicy = AllowListPolicy(allowed)
     if args.read_first:
         permissions = tool_calls.ReadBeforeWrite(permissions, registry, root, file_states)
     user_data = open_user_data(args.user_data, os.environ)
@@ -105,8 +110,8 @@ def _serve_http(args: argparse.Namespace, folders: list[str]) -> int:
     handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
     if not secret:
         print_notice(
-            f"all clients are refused, because there is no key for them: set ${KODE_SECRET_NAME},"
-            f" or store one with codekernel key set {KODE_SECRET_NAME}"
+            f"all clients are refused, because there is no key for them: set ${KODE_KEY_NAME},"
+            f" or store one with codekernel key set {KODE_KEY_NAME}"
         )
     print_line(service.url)
     service.serve()
@@ -127,12 +132,12 @@ def _find_secret(user_data: UserData) -> str:
 
     It is taken from the environment, which the kernel and the commands of an agent inherit.
     """
-    secret = os.environ.pop(KODE_SECRET_NAME, "")
+    secret = os.environ.pop(KODE_KEY_NAME, "")
     if secret or not user_data.database_file.exists():
         return secret
     with closing(CommandVault(user_data, os.environ)) as vault:
         keys = ApiKeys(vault)
-        return keys.get(KODE_SECRET_NAME) if keys.has(KODE_SECRET_NAME) else ""
+        return keys.get(KODE_KEY_NAME) if keys.has(KODE_KEY_NAME) else ""
 
 
 def _follow(turn: TurnStream) -> Iterator[stream.StreamedEvent]:

@@ -23,8 +23,8 @@ from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
 
 # Names of secrets in the vault.
-TELEGRAM_SECRET = "telegram:bot"  # noqa: S105 - a name
-LARK_SECRET = "lark:secret"  # noqa: S105
+TELEGRAM_KEY_NAME = "telegram:bot"
+LARK_KEY_NAME = "lark:secret"
 
 
 def open_chats(
@@ -34,9 +34,9 @@ def open_chats(
     chats: list[ChatAdapter] = []
     if settings.telegram.enabled:
         try:
-            token = read_secret(user_data, TELEGRAM_SECRET)
+            token = read_secret(user_data, TELEGRAM_KEY_NAME)
         except ApiKeyNotFound:
-            print_notice(f"telegram has no token yet: codekernel key set {TELEGRAM_SECRET}")
+            print_notice(f"telegram has no token yet: codekernel key set {TELEGRAM_KEY_NAME}")
         else:
             options = TelegramOptions(
                 token, settings.telegram.api_base, settings.telegram.notices_only
@@ -44,9 +44,9 @@ def open_chats(
             chats.append(TelegramAdapter(database, options, RepositoryQueries(user_data, connect)))
     if settings.lark.enabled:
         try:
-            secret = read_secret(user_data, LARK_SECRET)
+            secret = read_secret(user_data, LARK_KEY_NAME)
         except ApiKeyNotFound:
-            print_notice(f"lark has no app secret yet: codekernel key set {LARK_SECRET}")
+            print_notice(f"lark has no app secret yet: codekernel key set {LARK_KEY_NAME}")
         else:
             api = LarkApi(settings.lark.app_id, secret, settings.lark.domain)
             queries = RepositoryQueries(user_data, connect)

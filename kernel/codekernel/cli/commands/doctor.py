@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codekernel import __version__
 from codekernel.adapters.acp.agent_process import find_program
-from codekernel.agent.session_file import UnknownSessionFormat, parse_session
+from codekernel.agent.session_store import UnknownSessionFormat, parse_session
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
 from codekernel.conversation.history import ConversationHistories

@@ -19,8 +19,7 @@ from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
 from codekernel.errors import NetworkError
 from codekernel.storage.user_data import UserData, open_user_data
-
-LOOPBACK_HOST = "127.0.0.1"
+from codekernel.transport.listener import LOOPBACK_HOST
 
 TIMEOUT_SECONDS = 10.0
 

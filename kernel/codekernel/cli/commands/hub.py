@@ -12,15 +12,12 @@ import threading
 from contextlib import closing
 from datetime import UTC, datetime
 
-from codekernel.adapters.bearer_token import make_token
 from codekernel.adapters.hub.access.addresses import AddressRules
 from codekernel.adapters.hub.access.certificate import TlsFiles, open_own_certificate
-from codekernel.adapters.hub.access.devices import DeviceRegistry
-from codekernel.adapters.hub.access.pairing import CODE_TTL_SECONDS, Pairing
+from codekernel.adapters.hub.access.devices import CODE_TTL_SECONDS, DeviceRegistry, Pairing
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.joining import HubAddress, MachineJoiner
-from codekernel.adapters.hub.qr_code import render_qr_code
-from codekernel.adapters.hub.running_hub import RunningHub
+from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from codekernel.adapters.hub.server import HubPort
 from codekernel.adapters.hub.service import HubService
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
@@ -37,13 +34,12 @@ from codekernel.errors import WrongParam
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
-from codekernel.transport.listener import open_listening_socket
-
-LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only with --anywhere, and TLS
+from codekernel.transport.http_messages import make_token
+from codekernel.transport.listener import ANY_HOST, LOOPBACK_HOST, open_listening_socket
 
 # Names of secrets in the vault.
-_CERTIFICATE_SECRET = "hub:certificate"  # noqa: S105 - a name
-_MACHINE_SECRET = "hub:{url}"  # noqa: S105
+_CERTIFICATE_KEY_NAME = "hub:certificate"
+_MACHINE_KEY_NAME = "hub:{url}"
 
 # Of the documentation: a packet is never sent, the system only chooses the interface.
 _SOME_ADDRESS = ("192.0.2.1", 9)
@@ -118,9 +114,9 @@ def _choose_certificate(args: argparse.Namespace, user_data: UserData) -> TlsFil
         return TlsFiles(args.tls_cert, args.tls_key)
     with closing(CommandVault(user_data, os.environ)) as vault:
         keys = ApiKeys(vault)
-        if not keys.has(_CERTIFICATE_SECRET):
-            keys.set(_CERTIFICATE_SECRET, make_token())
-        passphrase = keys.get(_CERTIFICATE_SECRET)
+        if not keys.has(_CERTIFICATE_KEY_NAME):
+            keys.set(_CERTIFICATE_KEY_NAME, make_token())
+        passphrase = keys.get(_CERTIFICATE_KEY_NAME)
     names = ("localhost", LOOPBACK_HOST, "::1", socket.gethostname(), _find_own_address())
     return open_own_certificate(user_data.root, passphrase, names)
 
@@ -198,7 +194,7 @@ def _revoke(args: argparse.Namespace, user_data: UserData) -> int:
 
 def _join(args: argparse.Namespace, user_data: UserData) -> int:
     address = HubAddress.from_url(args.url, args.fingerprint or "")
-    name = _MACHINE_SECRET.format(url=args.url.rstrip("/"))
+    name = _MACHINE_KEY_NAME.format(url=args.url.rstrip("/"))
 
     def keep_key(key: str) -> None:
         with closing(CommandVault(user_data, os.environ)) as vault:

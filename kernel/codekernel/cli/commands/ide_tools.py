@@ -10,9 +10,13 @@ from typing import NoReturn
 from codekernel.adapters.ide import plugin
 from codekernel.adapters.ide.tool_calls import IdeToolExecutor
 from codekernel.adapters.mcp.kernel_client import KernelMcpClient
-from codekernel.agent import tool_policy
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_failure, make_success
+from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
+    READ_ONLY_POLICY,
+    AllowListPolicy,
+)
 from codekernel.agent.tools.index_search import CallChainArguments, call_chain
 from codekernel.agent.tools.toolsets import build_ide_tools
 from codekernel.agent.workspace.journal import ChangeJournal
@@ -59,12 +63,12 @@ def _serve_ide(args: argparse.Namespace, root: Path, user_data: UserData) -> NoR
         )
     finder = KernelFinder(args, user_data)
     kernel = KernelMcpClient(user_data.root, "ide-tools", root, finder.connect)
-    usual = tool_policy.AllowListPolicy(tool_policy.DEFAULT_ALLOWED_PERMISSIONS)
+    usual = AllowListPolicy(DEFAULT_ALLOWED_PERMISSIONS)
     workspace = WorkspaceRoot.from_path(root)
     context = ToolContext(
         workspace,
         ChangeJournal.from_user_data(user_data.root, f"ide-{secrets.token_hex(4)}", workspace),
-        permissions=tool_policy.READ_ONLY_POLICY if args.read_only else usual,
+        permissions=READ_ONLY_POLICY if args.read_only else usual,
     )
     executor = IdeToolExecutor(
         _build_tools(kernel), context, address.project_key if address else ""

@@ -12,7 +12,7 @@ from getpass import getpass
 from pathlib import Path
 from typing import Any
 
-from codekernel.cli.arguments import KODE_SECRET_NAME
+from codekernel.cli.arguments import KODE_KEY_NAME
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, raise_on_interrupt
@@ -20,9 +20,13 @@ from codekernel.domain.settings import GenerationModel, LocalModel, Settings
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import InvalidModel, WrongParam
 from codekernel.inference.model_folder import read_model_folder
-from codekernel.settings.chat_models import describe_model_setup
 from codekernel.settings.loading import load_settings_file
-from codekernel.settings.local_models import is_built_in, measure_model_mb, read_manifest
+from codekernel.settings.local_models import (
+    describe_model_setup,
+    is_built_in,
+    measure_model_mb,
+    read_manifest,
+)
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
 
@@ -102,8 +106,8 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
     if action == "list":
         for model in models:
             print_line(_format_entry(model, has_key=has_vault and keys.has(model.name)))
-        if has_vault and keys.has(KODE_SECRET_NAME):
-            print_line(f"{KODE_SECRET_NAME}  key of the clients of codekernel backend --http")
+        if has_vault and keys.has(KODE_KEY_NAME):
+            print_line(f"{KODE_KEY_NAME}  key of the clients of codekernel backend --http")
         if not models:
             print_notice(
                 f"no chat model is set up. {describe_model_setup(user_data.settings_file)}"
@@ -111,7 +115,7 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
     elif action == "set":
         keys.set(name, _read_key(name))
         # One with a colon is of something else, such as telegram:bot.
-        known_names = {KODE_SECRET_NAME, *(model.name for model in models)}
+        known_names = {KODE_KEY_NAME, *(model.name for model in models)}
         if ":" not in name and name not in known_names:
             known = ", ".join(model.name for model in models) or "none yet"
             print_notice(

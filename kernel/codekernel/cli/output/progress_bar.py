@@ -1,7 +1,8 @@
 """The progress bar of indexing."""
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -31,8 +32,13 @@ class IndexingProgress:
 class ProgressBar(StatusLine):
     """Drawn only where a line can be redrawn; what it shows never goes back."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(stream)
+    def __init__(
+        self,
+        stream: TextIO,
+        clock: Callable[[], float] = time.monotonic,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        super().__init__(stream, environ)
         self._clock = clock
         self._started_at = clock()
         self._share = 0.0

@@ -199,9 +199,9 @@ def can_redraw(stream: TextIO, environ: Mapping[str, str]) -> bool:
 class StatusLine:
     """A line of a terminal that is drawn again; nothing where a line cannot be redrawn."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, environ: Mapping[str, str] = os.environ) -> None:
         self._stream = stream
-        self._is_enabled = can_redraw(stream, os.environ)
+        self._is_enabled = can_redraw(stream, environ)
         self._drawn = ""
 
     def draw(self, text: str) -> None:

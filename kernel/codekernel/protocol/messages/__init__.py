@@ -6,8 +6,7 @@ Modules:
     repos.py          start, stop, repositories and sessions
     search.py         search and the state of the index
     conversation.py   conversations and turns of the agent, and their parts
-    api_usage.py      what the chat models have used
     agent_sessions.py  agent sessions that every device sees
-    history.py        the history of a conversation
+    history.py        the history of a conversation, and what models have used
     settings.py       API keys, settings, models, hardware
 """

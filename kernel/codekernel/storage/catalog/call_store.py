@@ -177,6 +177,14 @@ def _collect_called_names(
     return names | {each.name for each in imports if each.alias in names and each.name}
 
 
+_DELETE_FACTS = (
+    "DELETE FROM source WHERE file = ?",
+    "DELETE FROM facts WHERE file = ?",
+    "DELETE FROM definition WHERE file = ?",
+    "DELETE FROM base WHERE file = ?",
+)
+
+
 def _delete_facts(database: sqlite3.Connection, files: Iterable[int]) -> None:
     for file in files:
         row = database.execute("SELECT packed FROM facts WHERE file = ?", (file,)).fetchone()
@@ -185,8 +193,8 @@ def _delete_facts(database: sqlite3.Connection, files: Iterable[int]) -> None:
         references, imports = _unpack_facts(row[0])
         mentions = {(_hash_name(name), file) for name in _collect_called_names(references, imports)}
         database.executemany("DELETE FROM mention WHERE name = ? AND file = ?", mentions)
-        for table in ("source", "facts", "definition", "base"):
-            database.execute(f"DELETE FROM {table} WHERE file = ?", (file,))  # noqa: S608 - constants
+        for statement in _DELETE_FACTS:
+            database.execute(statement, (file,))
 
 
 _CHANGED_SINCE_SQL = "SELECT file_id FROM catalogue.changed WHERE at > ?"

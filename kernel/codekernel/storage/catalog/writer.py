@@ -3,6 +3,7 @@
 Triggers track which files changed.
 """
 
+import json
 import logging
 import sqlite3
 from collections import defaultdict
@@ -313,11 +314,10 @@ class CatalogBatch:
 
     def _delete_other_chunks(self, kept_sizes: Iterable[int], file_id: int) -> None:
         """Delete a file's chunks of other sizes: they are of the text it had before."""
-        kept = [*kept_sizes]
         self._database.execute(
-            "DELETE FROM chunk WHERE file_id = ?"  # noqa: S608 - question marks
-            f" AND input_length NOT IN ({','.join('?' * len(kept))})",
-            (file_id, *kept),
+            "DELETE FROM chunk WHERE file_id = ?"
+            " AND input_length NOT IN (SELECT value FROM json_each(?))",
+            (file_id, json.dumps([*kept_sizes])),
         )
 
     def touch_file(self, path: str, size: int, mtime_ns: int) -> None:

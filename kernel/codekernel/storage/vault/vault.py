@@ -23,14 +23,20 @@ from codekernel.errors import (
     StorageError,
     VaultUnavailable,
 )
-from codekernel.storage.engines import begin_write, decode_column, encode_column, read_file_identity
+from codekernel.storage.engines import (
+    begin_write,
+    decode_column,
+    encode_column,
+    is_disk_full,
+    read_file_identity,
+)
 from codekernel.storage.process_lock import ProcessLock, hold_opening_lock
 from codekernel.storage.quarantine import (
     UNREADABLE_LABEL,
     clear_parent_folders,
     list_quarantined_databases,
 )
-from codekernel.storage.safe_files import is_disk_full, make_private_folder
+from codekernel.storage.safe_files import make_private_folder
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.encrypted_database import (
     DatabaseConnection,

@@ -10,7 +10,7 @@ import secrets
 import stat
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -225,7 +225,7 @@ def store_secret(user_name: str, secret: str) -> None:
 def _call_with_timeout(
     call: "Callable[[KeyringBackend], _Answer]", timeout_seconds: float = KEYRING_TIMEOUT_SECONDS
 ) -> _Answer:
-    set_session_bus_address(Path("/run/user"))
+    set_session_bus_address(Path("/run/user"), os.environ)
     answer: Future[_Answer] = Future()
 
     def run() -> None:
@@ -259,14 +259,14 @@ def _load_backend() -> "KeyringBackend":
     return backend
 
 
-def set_session_bus_address(run_user: Path) -> None:
+def set_session_bus_address(run_user: Path, environ: MutableMapping[str, str]) -> None:
     """Set the address of the user's session bus where the environment lacks it.
 
     The front end starts the kernel with an empty environment and a terminal does not; both must
     reach the same keyring to find the vault's key.
     """
-    if sys.platform != "linux" or os.environ.get("DBUS_SESSION_BUS_ADDRESS"):
+    if sys.platform != "linux" or environ.get("DBUS_SESSION_BUS_ADDRESS"):
         return
     bus = run_user / str(os.getuid()) / "bus"
     if bus.exists():
-        os.environ["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
+        environ["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"

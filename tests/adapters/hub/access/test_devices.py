@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.access import devices as devices_module
 from codekernel.adapters.hub.access.devices import DeviceKind, DeviceRegistry
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.errors import WrongParam
@@ -46,11 +45,8 @@ def test_a_revoked_device_is_gone_for_every_process(tmp_path: Path, database: Hu
     assert devices.list_all() == []
 
 
-def test_the_number_of_devices_is_bounded(
-    database: HubDatabase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(devices_module, "MAX_DEVICES", 2)
-    devices = DeviceRegistry(database)
+def test_the_number_of_devices_is_bounded(database: HubDatabase) -> None:
+    devices = DeviceRegistry(database, max_devices=2)
     devices.add("a")
     devices.add("b")
     with pytest.raises(WrongParam, match="revoke"):

@@ -3,8 +3,12 @@ import time
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.access.devices import DeviceKind, DeviceRegistry
-from codekernel.adapters.hub.access.pairing import CODE_TTL_SECONDS, Pairing
+from codekernel.adapters.hub.access.devices import (
+    CODE_TTL_SECONDS,
+    DeviceKind,
+    DeviceRegistry,
+    Pairing,
+)
 from codekernel.adapters.hub.database import HubDatabase
 
 
@@ -39,13 +43,11 @@ def test_a_code_of_another_process_is_good(tmp_path: Path, database: HubDatabase
     assert make_pairing(database).redeem(code, "phone", DeviceKind.DEVICE) is not None
 
 
-def test_an_old_code_is_refused(database: HubDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
-    pairing = make_pairing(database)
-    code = pairing.make_code()
-    now = time.time()
-    monkeypatch.setattr(time, "time", lambda: now + CODE_TTL_SECONDS + 1)
+def test_an_old_code_is_refused(database: HubDatabase) -> None:
+    code = make_pairing(database).make_code()
+    later = time.time() + CODE_TTL_SECONDS + 1
+    pairing = Pairing(database, DeviceRegistry(database), clock=lambda: later)
     assert pairing.redeem(code, "phone", DeviceKind.DEVICE) is None
-    monkeypatch.setattr(time, "time", lambda: now)
     pairing.make_code()
 
 

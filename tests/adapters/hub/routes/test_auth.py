@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
-from codekernel.adapters.hub.context import MAX_FAILURES
-from codekernel.adapters.hub.routes.requests import MAX_BODY_BYTES
+from codekernel.adapters.hub.routes.requests import MAX_BODY_BYTES, MAX_FAILURES
 from support.hub_world import DeviceClient, EventStream, HubWorld, as_json, open_hub
 
 

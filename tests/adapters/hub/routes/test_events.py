@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.events import broadcast
+from codekernel.adapters.hub.events.broadcast import EventLimits
 from support.hub_world import DeviceClient, EventStream, HubWorld, open_hub
 from support.scripted_agent import WAIT_SECONDS, ScriptedTurn
 
@@ -108,10 +108,8 @@ def test_growing_messages_have_no_id(hub: HubWorld, phone: DeviceClient) -> None
     assert whole.data["message"]["id"] == grown.data["message"]["id"]
 
 
-def test_a_heartbeat_has_no_id(
-    hub: HubWorld, phone: DeviceClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(broadcast, "HEARTBEAT_INTERVAL_SECONDS", 0.05)
+@pytest.mark.parametrize("limits", [EventLimits(heartbeat_interval_seconds=0.05)])
+def test_a_heartbeat_has_no_id(hub: HubWorld, phone: DeviceClient) -> None:
     stream = EventStream(phone, all="1")
     beat = stream.wait_for_type("heartbeat")
     assert beat.id == ""
@@ -143,18 +141,16 @@ def test_visible_pages_are_shown_notices(hub: HubWorld, phone: DeviceClient) -> 
     assert phone.refuse("POST", "/api/visibility", wrong) == (400, "invalid_request")
 
 
-def test_the_number_of_streams_is_bounded(
-    hub: HubWorld, phone: DeviceClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(broadcast, "MAX_CONNECTIONS", 1)
+@pytest.mark.parametrize("limits", [EventLimits(max_connections=1)])
+def test_the_number_of_streams_is_bounded(hub: HubWorld, phone: DeviceClient) -> None:
     EventStream(phone, all="1")
     assert phone.refuse("GET", "/api/events?all=1") == (503, "too_many")
 
 
+@pytest.mark.parametrize("limits", [EventLimits(max_waiting_bytes=50_000)])
 def test_a_device_that_does_not_read_is_cut_off_and_reads_on(
-    hub: HubWorld, phone: DeviceClient, monkeypatch: pytest.MonkeyPatch
+    hub: HubWorld, phone: DeviceClient
 ) -> None:
-    monkeypatch.setattr(broadcast, "MAX_WAITING_BYTES", 50_000)
     session = hub.world.start()
     request = phone.http.build_request("GET", "/api/events", params={"all": "1"})
     slow = phone.http.send(request, stream=True)

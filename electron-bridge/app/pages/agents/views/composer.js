@@ -1,8 +1,9 @@
 /** Where a message is written, and those that still wait: for the hub, or for the agent. */
 
+import { composerForm } from '../../common/composer_form.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
-import { html, live, nothing, repeat } from '../../common/lit.js';
+import { html, nothing, repeat } from '../../common/lit.js';
 import { explainHubFailure } from '../hub/hub_failure.js';
 
 /** @typedef {import('../sessions/message_log.js').LoggedMessage} LoggedMessage */
@@ -13,30 +14,17 @@ import { explainHubFailure } from '../hub/hub_failure.js';
  * @param {{ write: (draft: string) => void, send: () => void, stop: () => void }} act
  */
 export function composer({ draft, isThinking, isStopping }, act) {
-  return html`<form
-    class="composer card"
-    @submit=${(/** @type {Event} */ event) => {
-      event.preventDefault();
-      act.send();
-    }}
-  >
-    <label class="visually-hidden" for="message">${t('agents.message')}</label>
-    <textarea
-      id="message"
-      class="composer-input"
-      rows="1"
-      maxlength="100000"
-      enterkeyhint="send"
-      placeholder=${t(isThinking ? 'agents.message.queue' : 'agents.message.placeholder')}
-      .value=${live(draft)}
-      @input=${(/** @type {any} */ { target }) => act.write(target.value)}
-      @keydown=${(/** @type {KeyboardEvent} */ event) => {
-        if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-        event.preventDefault();
-        act.send();
-      }}
-    ></textarea>
-    <div class="composer-acts">
+  const field = {
+    id: 'message',
+    label: t('agents.message'),
+    placeholder: t(isThinking ? 'agents.message.queue' : 'agents.message.placeholder'),
+    rows: 1,
+    draft,
+  };
+  return composerForm(
+    field,
+    act,
+    html`<div class="composer-acts">
       ${
         isThinking
           ? html`<button class="button" type="button" ?disabled=${isStopping} @click=${act.stop}>
@@ -48,8 +36,8 @@ export function composer({ draft, isThinking, isStopping }, act) {
       <button class="button primary" type="submit" ?disabled=${draft.trim() === ''}>
         ${t(isThinking ? 'agents.queue' : 'agents.send')}
       </button>
-    </div>
-  </form>`;
+    </div>`,
+  );
 }
 
 /**

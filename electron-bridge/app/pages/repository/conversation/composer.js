@@ -1,6 +1,7 @@
 /** Where a question or a task is written: Enter sends, Shift+Enter begins a line. */
 
 import { opensPage, pageAddress } from '../../common/navigation.js';
+import { composerForm } from '../../common/composer_form.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, live } from '../../common/lit.js';
@@ -31,31 +32,17 @@ export function composer(state, act) {
   const { draft, models, isSessionReady, isAgent } = state;
   if (models?.length === 0) return noModels();
   const canSend = isSessionReady && draft.trim() !== '' && Boolean(state.modelName);
-  return html`<form
-    class="composer card"
-    @submit=${(/** @type {Event} */ event) => {
-      event.preventDefault();
-      act.send();
-    }}
-  >
-    <label class="visually-hidden" for="question"
-      >${t(isAgent ? 'ask.label.agent' : 'ask.label')}</label
-    >
-    <textarea
-      id="question"
-      class="composer-input"
-      rows="2"
-      maxlength="100000"
-      placeholder=${t(isAgent ? 'ask.placeholder.agent' : 'ask.placeholder')}
-      .value=${live(draft)}
-      @input=${(/** @type {any} */ { target }) => act.write(target.value)}
-      @keydown=${(/** @type {KeyboardEvent} */ event) => {
-        if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
-        event.preventDefault();
-        act.send();
-      }}
-    ></textarea>
-    <div class="composer-tools">
+  const field = {
+    id: 'question',
+    label: t(isAgent ? 'ask.label.agent' : 'ask.label'),
+    placeholder: t(isAgent ? 'ask.placeholder.agent' : 'ask.placeholder'),
+    rows: 2,
+    draft,
+  };
+  return composerForm(
+    field,
+    act,
+    html`<div class="composer-tools">
       ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
       <span class="faint composer-hint">${t('ask.hint')}</span>
       ${
@@ -66,8 +53,8 @@ export function composer(state, act) {
             </button>`
           : stopButton(state.state, act.stop)
       }
-    </div>
-  </form>`;
+    </div>`,
+  );
 }
 
 /**

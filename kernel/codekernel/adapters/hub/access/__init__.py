@@ -2,10 +2,8 @@
 
 Modules, in the order data meets them:
 
-    devices.py       paired devices and machines; of their keys only hashes are kept
-    pairing.py       codes that are good once, for ten minutes
+    devices.py       paired devices and machines, pairing codes; of their keys only hashes are kept
     tokens.py        short-lived tokens that a device gets for its key
-    rate_limits.py   how often an address may fail
-    addresses.py     which names the hub may be called by, and which pages may call it
+    addresses.py     names and pages that may call the hub, and how often a caller may fail
     certificate.py   a certificate of the hub's own, for TLS without an authority
 """

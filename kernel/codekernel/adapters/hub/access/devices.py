@@ -1,19 +1,22 @@
-"""Paired devices and machines. A key is shown to its device once; the hub keeps its hash.
+"""Paired devices and machines, and the codes by which they are paired.
 
-A key has 256 random bits, so that a plain hash cannot be reversed; it is looked up by its hash,
-and compared in constant time.
+A key is shown to its device once; the hub keeps its hash. A key has 256 random bits, so that a
+plain hash cannot be reversed; it is looked up by its hash, and compared in constant time. A code is
+good once, for ten minutes.
 """
 
 import hashlib
 import secrets
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 
-from codekernel.adapters.bearer_token import is_same_token, make_token
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.errors import WrongParam
+from codekernel.transport.http_messages import is_same_token, make_token
 
 MAX_NAME_CHARS = 64
 
@@ -54,7 +57,7 @@ class PairedDevice:
     last_seen_at: int
 
 
-_COLUMNS = "id, name, kind, created_at, last_seen_at"
+_SELECT = "SELECT id, name, kind, created_at, last_seen_at, key_hash FROM device"
 
 
 def hash_secret(secret: str) -> str:
@@ -65,7 +68,8 @@ def hash_secret(secret: str) -> str:
 class DeviceRegistry:
     """The devices of a hub; each call sees what other processes have changed."""
 
-    def __init__(self, database: HubDatabase) -> None:
+    def __init__(self, database: HubDatabase, max_devices: int = MAX_DEVICES) -> None:
+        self._max_devices = max_devices
         self._database = database
         database.migrate("devices", _MIGRATIONS)
 
@@ -80,7 +84,7 @@ class DeviceRegistry:
         """Do the same within a transaction."""
         wanted = " ".join(name.split())[:MAX_NAME_CHARS] or str(kind)
         names = {row[0] for row in connection.execute("SELECT name FROM device")}
-        if len(names) >= MAX_DEVICES:
+        if len(names) >= self._max_devices:
             raise WrongParam("Too many devices are paired: codekernel hub revoke NAME.")
         key, now = make_token(), int(time.time())
         device = PairedDevice(secrets.token_hex(8), _find_free_name(wanted, names), kind, now, now)
@@ -92,31 +96,23 @@ class DeviceRegistry:
         """Return the device that has a key; note that it was seen."""
         hashed = hash_secret(key)
         with self._database.read() as connection:
-            row = connection.execute(
-                f"SELECT key_hash, {_COLUMNS} FROM device WHERE key_hash = ?",  # noqa: S608
-                (hashed,),
-            ).fetchone()
-        if row is None or not is_same_token(hashed, row[0]):
+            row = connection.execute(f"{_SELECT} WHERE key_hash = ?", (hashed,)).fetchone()
+        if row is None or not is_same_token(hashed, row[-1]):
             return None
-        device = _make_device(row[1:])
+        device = _make_device(row)
         self._note_seen(device)
         return device
 
     def find(self, device_id: str) -> PairedDevice | None:
         """Return a device, None if it was revoked."""
         with self._database.read() as connection:
-            row = connection.execute(
-                f"SELECT {_COLUMNS} FROM device WHERE id = ?",  # noqa: S608 - names of columns
-                (device_id,),
-            ).fetchone()
+            row = connection.execute(f"{_SELECT} WHERE id = ?", (device_id,)).fetchone()
         return _make_device(row) if row else None
 
     def list_all(self) -> list[PairedDevice]:
         """Return all devices by name."""
         with self._database.read() as connection:
-            rows = connection.execute(
-                f"SELECT {_COLUMNS} FROM device ORDER BY name"  # noqa: S608 - names of columns
-            ).fetchall()
+            rows = connection.execute(f"{_SELECT} ORDER BY name").fetchall()
         return [_make_device(row) for row in rows]
 
     def revoke(self, name: str) -> bool:
@@ -133,14 +129,68 @@ class DeviceRegistry:
             connection.execute("UPDATE device SET last_seen_at = ? WHERE id = ?", (now, device.id))
 
 
-def _make_device(row: tuple[str, str, str, int, int]) -> PairedDevice:
-    device_id, name, kind, created_at, last_seen_at = row
+def _make_device(row: tuple[str, str, str, int, int, str]) -> PairedDevice:
+    device_id, name, kind, created_at, last_seen_at, _ = row
     return PairedDevice(device_id, name, DeviceKind(kind), created_at, last_seen_at)
 
 
 def _find_free_name(wanted: str, taken: set[str]) -> str:
     if wanted not in taken:
         return wanted
-    return next(
-        name for number in range(2, MAX_DEVICES + 2) if (name := f"{wanted} {number}") not in taken
-    )
+    return next(name for number in count(2) if (name := f"{wanted} {number}") not in taken)
+
+
+CODE_TTL_SECONDS = 600
+
+# Without letters and digits that look alike; 16 of them have 79 bits.
+_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+
+_GROUPS, _GROUP_CHARS = 4, 4
+
+_PAIRING_MIGRATIONS = (
+    "CREATE TABLE pairing (code_hash TEXT PRIMARY KEY, expires_at INTEGER NOT NULL) STRICT",
+)
+
+
+class Pairing:
+    """Makes codes, and exchanges each for the key of a device once."""
+
+    def __init__(
+        self,
+        database: HubDatabase,
+        devices: DeviceRegistry,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._clock = clock
+        self._database = database
+        self._devices = devices
+        database.migrate("pairing", _PAIRING_MIGRATIONS)
+
+    def make_code(self) -> str:
+        """Return a new code; codes that have expired are forgotten."""
+        code = "-".join(
+            "".join(secrets.choice(_ALPHABET) for _ in range(_GROUP_CHARS)) for _ in range(_GROUPS)
+        )
+        now = int(self._clock())
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM pairing WHERE expires_at <= ?", (now,))
+            connection.execute(
+                "INSERT INTO pairing VALUES (?, ?)", (_hash_code(code), now + CODE_TTL_SECONDS)
+            )
+        return code
+
+    def redeem(self, code: str, name: str, kind: DeviceKind) -> tuple[PairedDevice, str] | None:
+        """Use up a code; return the new device and its key, None if the code is not good."""
+        with self._database.write() as connection:
+            used = connection.execute(
+                "DELETE FROM pairing WHERE code_hash = ? AND expires_at > ?",
+                (_hash_code(code), int(self._clock())),
+            )
+            if used.rowcount != 1:
+                return None
+            return self._devices.add_within(connection, name, kind)
+
+
+def _hash_code(code: str) -> str:
+    """Return the hash of a code, however its letters and dashes are written."""
+    return hash_secret("".join(code.upper().replace("-", "").split()))

@@ -7,6 +7,7 @@ restart a device exchanges its key again, as it does when the token has expired.
 import hashlib
 import secrets
 import time
+from collections.abc import Callable
 
 import jwt
 
@@ -25,13 +26,14 @@ _ISSUER = "codekernel-hub"
 class AccessTokens:
     """Makes tokens and finds the device of each."""
 
-    def __init__(self, devices: DeviceRegistry) -> None:
+    def __init__(self, devices: DeviceRegistry, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
         self._devices = devices
         self._secret = secrets.token_bytes(32)
 
     def make_token(self, device: PairedDevice) -> str:
         """Return a token for a device."""
-        now = int(time.time())
+        now = int(self._clock())
         claims = {
             "iss": _ISSUER,
             "uid": make_user_id(device),

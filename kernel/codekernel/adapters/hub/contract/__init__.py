@@ -2,8 +2,7 @@
 
 Modules, in the order data meets them:
 
-    messages.py   a message of a session as an envelope
+    messages.py   messages of a session as envelopes, their pages and cursors
     sessions.py   sessions, patches, summaries, machines
     frames.py     events as server-sent events
-    paging.py     pages of messages and their cursors
 """

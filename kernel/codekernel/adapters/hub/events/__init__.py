@@ -3,6 +3,5 @@
 Modules, in the order data meets them:
 
     log.py         the last events of all machines, with the hub's own numbers
-    broadcast.py   one connection for each device that listens
-    notices.py     what a visible page shows as a notice
+    broadcast.py   one connection for each device that listens; notices of visible pages
 """

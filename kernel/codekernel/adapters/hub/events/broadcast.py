@@ -1,4 +1,4 @@
-"""One connection for each device that listens: what waits for it, heartbeat, visibility.
+"""One connection for each device that listens: what waits for it, heartbeat, visibility, notices.
 
 Everything here runs on the event loop; events come in from the threads of the machines.
 """
@@ -18,19 +18,24 @@ from codekernel.adapters.hub.contract.frames import (
     render_toast,
 )
 from codekernel.adapters.hub.events.log import HubEvent, HubEventLog
-from codekernel.adapters.hub.events.notices import NoticeFinder
-from codekernel.domain.agent_sessions import SyncEvent, SyncEventKind
-
-HEARTBEAT_INTERVAL_SECONDS = 30.0
-
-MAX_CONNECTIONS = 1_000
-
-# What waits for a device that does not read, besides its replay; beyond it the device is cut off,
-# and reads on later.
-MAX_WAITING_BYTES = 8 * 1024 * 1024
+from codekernel.domain.agent_sessions import AgentSessionRecord, SyncEvent, SyncEventKind
 
 # Frames that are sent together; they are copied once.
 _CHUNK_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class EventLimits:
+    """What the streams of a hub may take; tests lower it."""
+
+    heartbeat_interval_seconds: float = 30.0
+    max_connections: int = 1_000
+    # What waits for a device that does not read, besides its replay; beyond it the device is cut
+    # off, and reads on later.
+    max_waiting_bytes: int = 8 * 1024 * 1024
+
+
+DEFAULT_EVENT_LIMITS = EventLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +85,9 @@ class EventConnection:
                 self._growing.pop(event.session_id, None)  # it may be the message that grew
                 self._queue(event.frame)
 
-    def push_replay(self, first: bytes, missed: Sequence[HubEvent]) -> None:
+    def push_replay(self, first: bytes, missed: Sequence[HubEvent], max_waiting_bytes: int) -> None:
         """Queue the first frame and what was missed, however much that is."""
-        self._max_waiting_bytes = MAX_WAITING_BYTES + sum(len(each.frame) for each in missed)
+        self._max_waiting_bytes = max_waiting_bytes + sum(len(each.frame) for each in missed)
         self.push_frame(first)
         for event in missed:
             self.push(event)
@@ -132,8 +137,9 @@ class EventConnection:
 class EventBroadcaster:
     """Tells every connection what the log gets."""
 
-    def __init__(self, log: HubEventLog) -> None:
+    def __init__(self, log: HubEventLog, limits: EventLimits = DEFAULT_EVENT_LIMITS) -> None:
         self._log = log
+        self._limits = limits
         self._connections: dict[str, EventConnection] = {}
         self._arrived: deque[HubEvent] = deque()
         self._notices = NoticeFinder()
@@ -154,14 +160,15 @@ class EventBroadcaster:
     @property
     def is_full(self) -> bool:
         """Whether there are as many connections as there may be."""
-        return len(self._connections) >= MAX_CONNECTIONS
+        return len(self._connections) >= self._limits.max_connections
 
     def open(self, connection: EventConnection, last_event_id: str) -> None:
         """Add a connection with its first frame and what it missed."""
         cursor = self._log.parse_id(last_event_id) if last_event_id else None
         missed = None if cursor is None else self._log.read_after(cursor)
         first = render_connected(connection.id, is_resumed=missed is not None)
-        connection.push_replay(render_frame(encode_json(first)), missed or ())
+        frame = render_frame(encode_json(first))
+        connection.push_replay(frame, missed or (), self._limits.max_waiting_bytes)
         self._connections[connection.id] = connection
 
     def remove(self, connection: EventConnection) -> None:
@@ -181,7 +188,7 @@ class EventBroadcaster:
         """Send a heartbeat to each connection that had none for long enough."""
         now, frame = time.monotonic(), render_frame(encode_json(render_heartbeat()))
         for connection in list(self._connections.values()):
-            if now - connection.last_heartbeat >= HEARTBEAT_INTERVAL_SECONDS:
+            if now - connection.last_heartbeat >= self._limits.heartbeat_interval_seconds:
                 connection.last_heartbeat = now
                 connection.push_frame(frame)
 
@@ -214,3 +221,35 @@ class EventBroadcaster:
             for connection in list(self._connections.values()):
                 if connection.is_visible:
                     connection.push_frame(toast)
+
+
+MAX_NOTICE_CHARS = 150
+
+
+class NoticeFinder:
+    """Compares each state of a session with the one before; used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, frozenset[str]] = {}
+        self._thinking: set[str] = set()
+
+    def find(self, record: AgentSessionRecord) -> tuple[str, str] | None:
+        """Return the title and text of a notice that is due; None if there is none."""
+        waiting = {each.id: each for each in record.pending_permissions}
+        known = self._pending.get(record.id, frozenset())
+        was_thinking = record.id in self._thinking
+        self._pending[record.id] = frozenset(waiting)
+        (self._thinking.add if record.is_thinking else self._thinking.discard)(record.id)
+        name = record.name or record.folder
+        new = [permission for key, permission in waiting.items() if key not in known]
+        if new:
+            arguments = ", ".join(f"{key}: {value}" for key, value in new[0].arguments.items())
+            return f"{name} waits for you", f"{new[0].tool} {arguments}"[:MAX_NOTICE_CHARS]
+        if was_thinking and not record.is_thinking:
+            return f"{name} is done", record.folder
+        return None
+
+    def forget(self, session_id: str) -> None:
+        """Forget a session that was deleted."""
+        self._pending.pop(session_id, None)
+        self._thinking.discard(session_id)

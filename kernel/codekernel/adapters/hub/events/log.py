@@ -19,6 +19,8 @@ MAX_BYTES = 32 * 1024 * 1024
 
 _EPOCH_CHARS = 8
 
+MAX_ID_DIGITS = 19
+
 
 @dataclass(frozen=True, slots=True)
 class HubEvent:
@@ -111,7 +113,7 @@ class HubEventLog:
         epoch, _, rest = text.partition(":")
         number, _, tag = rest.partition(":")
         is_ours = epoch == self.epoch and tag == self._tag
-        is_number = number.isascii() and number.isdecimal() and len(number) < 20  # noqa: PLR2004
+        is_number = number.isascii() and number.isdecimal() and len(number) <= MAX_ID_DIGITS
         return int(number) if is_ours and is_number else None
 
     def _keep(self, event: HubEvent) -> None:

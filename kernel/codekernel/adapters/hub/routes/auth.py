@@ -5,11 +5,15 @@ from http import HTTPStatus
 from starlette.routing import BaseRoute
 
 from codekernel import __version__
+from codekernel.adapters.hub.access.addresses import FailureLimit
 from codekernel.adapters.hub.access.devices import MAX_NAME_CHARS, DeviceKind
-from codekernel.adapters.hub.access.rate_limits import FailureLimit
 from codekernel.adapters.hub.access.tokens import make_user_id
-from codekernel.adapters.hub.context import HubContext
-from codekernel.adapters.hub.routes.requests import HubRequest, RequestRefused, make_route
+from codekernel.adapters.hub.routes.requests import (
+    HubContext,
+    HubRequest,
+    RequestRefused,
+    make_route,
+)
 from codekernel.domain.chat import JsonObject
 
 # Of the client contract.

@@ -8,9 +8,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from codekernel.adapters.hub.access.devices import PairedDevice
-from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.events.broadcast import EventConnection, EventFilter
 from codekernel.adapters.hub.routes.requests import (
+    HubContext,
     RequestRefused,
     explain_error,
     read_body,

@@ -8,14 +8,13 @@ from functools import partial
 
 from starlette.routing import BaseRoute
 
-from codekernel.adapters.hub.context import HubContext
-from codekernel.adapters.hub.routes.requests import Handler, HubRequest, make_route
-from codekernel.domain.chat import JsonObject
-from codekernel.domain.session_folder import (
+from codekernel.adapters.hub.routes.requests import Handler, HubContext, HubRequest, make_route
+from codekernel.domain.agent_sessions import (
     FolderAnswer,
     FolderQuestion,
     FolderQuestionKind,
 )
+from codekernel.domain.chat import JsonObject
 from codekernel.errors import MachineOffline, WrongParam
 
 MAX_PATH_CHARS = 4_096

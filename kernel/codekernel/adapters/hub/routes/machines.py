@@ -3,13 +3,13 @@
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.contract.frames import read_clock
 from codekernel.adapters.hub.contract.sessions import render_machine
 from codekernel.adapters.hub.machine_link import LINK_PATH, serve_machine
-from codekernel.adapters.hub.routes.requests import HubRequest, make_route
-from codekernel.domain.agent_sessions import OWN_AGENT, NewSession, PermissionMode
+from codekernel.adapters.hub.routes.requests import HubContext, HubRequest, make_route
+from codekernel.domain.agent_sessions import NewSession, PermissionMode
 from codekernel.domain.chat import JsonObject
+from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import KernelError
 
 MAX_PATH_CHARS = 4_096

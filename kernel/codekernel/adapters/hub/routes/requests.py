@@ -1,25 +1,73 @@
-"""A request as its handler sees it, and the one place where an error becomes a status.
+"""What routes use, a request as its handler sees it, and where an error becomes a status.
 
 A handler is a plain function on a thread of its own; it returns what is sent as JSON.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import anyio
+from anyio import CapacityLimiter, fail_after, to_thread
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from codekernel import errors
-from codekernel.adapters.hub.access.devices import PairedDevice
-from codekernel.adapters.hub.context import HubContext
+from codekernel.adapters.hub.access.addresses import AddressRules, FailureLimit
+from codekernel.adapters.hub.access.devices import DeviceRegistry, PairedDevice, Pairing
+from codekernel.adapters.hub.access.tokens import AccessTokens
 from codekernel.adapters.hub.contract.frames import encode_json
+from codekernel.adapters.hub.events.broadcast import EventBroadcaster
+from codekernel.adapters.hub.machine_table import MachineTable
+from codekernel.adapters.hub.machines import HubMachines
+from codekernel.adapters.static_pages import StaticPages
 from codekernel.domain.agent_sessions import Actor, Device
 from codekernel.domain.chat import JsonObject
 from codekernel.domain.untrusted_text import parse_json
+
+# A person mistypes a code some times; 60 guesses an hour of 79 bits find nothing.
+MAX_FAILURES, FAILURE_INTERVAL_SECONDS = 10, 600.0
+
+# Requests that are being answered; a machine that is slow holds up no more than these.
+MAX_WORKING_REQUESTS = 64
+
+# As long as the contract gives a machine for its answer.
+REQUEST_TIMEOUT_SECONDS = 30.0
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class HubContext:
+    """The parts of a running hub."""
+
+    table: MachineTable
+    machines: HubMachines
+    devices: DeviceRegistry
+    pairing: Pairing
+    tokens: AccessTokens
+    broadcaster: EventBroadcaster
+    rules: AddressRules
+    pages: StaticPages
+    auth_failures: FailureLimit = field(
+        default_factory=lambda: FailureLimit(MAX_FAILURES, FAILURE_INTERVAL_SECONDS)
+    )
+    pairing_failures: FailureLimit = field(
+        default_factory=lambda: FailureLimit(MAX_FAILURES, FAILURE_INTERVAL_SECONDS)
+    )
+    limiter: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(MAX_WORKING_REQUESTS))
+
+    async def run_in_thread(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run what blocks on a thread. Raises TimeoutError; the thread is then left alone."""
+        with fail_after(REQUEST_TIMEOUT_SECONDS):
+            return await to_thread.run_sync(
+                partial(work, *args, **kwargs), limiter=self.limiter, abandon_on_cancel=True
+            )
+
 
 MAX_BODY_BYTES = 1024 * 1024
 

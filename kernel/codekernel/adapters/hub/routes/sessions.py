@@ -4,13 +4,17 @@ from http import HTTPStatus
 
 from starlette.routing import BaseRoute
 
-from codekernel.adapters.hub.context import HubContext
 from codekernel.adapters.hub.contract.sessions import (
     is_session_active,
     render_session,
     render_summary,
 )
-from codekernel.adapters.hub.routes.requests import HubRequest, RequestRefused, make_route
+from codekernel.adapters.hub.routes.requests import (
+    HubContext,
+    HubRequest,
+    RequestRefused,
+    make_route,
+)
 from codekernel.domain.agent_sessions import AgentSessionRecord, PermissionMode
 from codekernel.domain.chat import JsonObject
 from codekernel.errors import WrongParam

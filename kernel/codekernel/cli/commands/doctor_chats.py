@@ -1,20 +1,23 @@
-"""``codekernel doctor lark``: the app's secret and rights, the long connection, a round trip."""
+"""``codekernel doctor lark`` and ``telegram``: keys, rights, connections, a round trip."""
 
 import argparse
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any
+from typing import Any, TypeVar
 
 from codekernel.adapters.chat.bindings import ChatBindings
 from codekernel.adapters.hub.database import HubDatabase
+from codekernel.adapters.lark import inbox as lark
 from codekernel.adapters.lark.api import LarkApi, resolve_domain
 from codekernel.adapters.lark.cards import build_card, make_markdown
 from codekernel.adapters.lark.connection import LongConnection
-from codekernel.adapters.lark.inbox import PLATFORM
 from codekernel.adapters.lark.turn_cards import make_unique_id
-from codekernel.cli.commands.chats import LARK_SECRET, read_secret
+from codekernel.adapters.telegram import adapter as telegram
+from codekernel.adapters.telegram.api import TelegramApi, TelegramRefused
+from codekernel.cli.commands.chats import LARK_KEY_NAME, TELEGRAM_KEY_NAME, read_secret
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
@@ -55,9 +58,9 @@ def examine_lark(user_data: UserData) -> Iterator[_Finding]:
     if not settings.enabled:
         yield True, "lark.enabled in settings.json is false, so the hub has no bot"
     try:
-        secret = read_secret(user_data, LARK_SECRET)
+        secret = read_secret(user_data, LARK_KEY_NAME)
     except ApiKeyNotFound:
-        yield True, f"there is no app secret: codekernel key set {LARK_SECRET}"
+        yield True, f"there is no app secret: codekernel key set {LARK_KEY_NAME}"
         return
     with closing(LarkApi(settings.app_id, secret, settings.domain)) as api:
         try:
@@ -105,10 +108,10 @@ def _try_connection(api: LarkApi) -> _Finding:
 def _try_chats(api: LarkApi, user_data: UserData) -> Iterator[_Finding]:
     """Send a card to each chat that follows a session, and update it."""
     with closing(HubDatabase(user_data.root)) as database:
-        bindings = ChatBindings(database, PLATFORM)
+        bindings = ChatBindings(database, lark.PLATFORM)
         users, chats = bindings.list_users(), bindings.list_chats()
     if not users:
-        yield True, f"nobody is bound: codekernel hub bind {PLATFORM}"
+        yield True, f"nobody is bound: codekernel hub bind {lark.PLATFORM}"
     if not chats:
         yield False, "no chat follows a session yet: write /sessions or /new to the bot"
     for chat in chats:
@@ -122,3 +125,70 @@ def _try_chats(api: LarkApi, user_data: UserData) -> Iterator[_Finding]:
             yield True, f"the chat {chat.chat_id} cannot be written to: {error}"
         else:
             yield False, f"a card was sent to the chat {chat.chat_id}, and updated"
+
+
+MAX_ATTEMPTS = 4
+
+Result = TypeVar("Result")
+
+
+def run_doctor_telegram(args: argparse.Namespace) -> int:
+    """Print one line per finding; FAILED if a person must act. Raises KernelError."""
+    user_data = open_user_data(args.user_data, os.environ)
+    problems = 0
+    for is_problem, finding in examine_telegram(user_data):
+        problems += is_problem
+        print_line(f"{'PROBLEM' if is_problem else 'ok'}: {finding}")
+    return ExitCode.FAILED if problems else ExitCode.OK
+
+
+def examine_telegram(user_data: UserData) -> Iterator[tuple[bool, str]]:
+    """Yield whether a person must act, and the finding."""
+    settings = load_settings(user_data.settings_file).telegram
+    if not settings.enabled:
+        yield True, "telegram.enabled in settings.json is false, so the hub has no bot"
+    try:
+        token = read_secret(user_data, TELEGRAM_KEY_NAME)
+    except ApiKeyNotFound:
+        yield True, f"there is no token: codekernel key set {TELEGRAM_KEY_NAME}"
+        return
+    yield False, "a token is stored"
+    with closing(TelegramApi(token, settings.api_base)) as api:
+        try:
+            bot = api.get_me()
+        except KernelError as error:
+            yield True, str(error)
+            return
+        yield False, f"{settings.api_base} knows the bot @{escape_line(bot.name)}"
+        with closing(HubDatabase(user_data.root)) as database:
+            users = ChatBindings(database, telegram.PLATFORM).list_users()
+        if not users:
+            yield True, f"nobody is bound: codekernel hub bind {telegram.PLATFORM}"
+        for user in users:
+            yield _make_round_trip(api, user.user_id, escape_line(user.name))
+
+
+def _make_round_trip(api: TelegramApi, user_id: str, name: str) -> tuple[bool, str]:
+    """Send a message, edit and delete it."""
+    edited = "codekernel doctor: <b>it works</b>"
+    try:
+        message_id = _be_patient(
+            lambda: api.send_message(user_id, "codekernel doctor …", is_silent=True)
+        )
+        _be_patient(lambda: api.edit_message(user_id, message_id, edited))
+        _be_patient(lambda: api.delete_message(user_id, message_id))
+    except KernelError as error:
+        return True, f"{name} cannot be written to: {error}"
+    return False, f"a message to {name} was sent, edited and deleted"
+
+
+def _be_patient(call: Callable[[], Result]) -> Result:
+    """Wait as long as Telegram asks for, a few times; the hub may be writing as well."""
+    for _ in range(MAX_ATTEMPTS - 1):
+        try:
+            return call()
+        except TelegramRefused as error:
+            if not error.is_rate_limited:
+                raise
+            time.sleep(error.retry_after_seconds)
+    return call()
