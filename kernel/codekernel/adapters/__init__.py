@@ -7,6 +7,7 @@ Modules, in the order data meets them:
     static_pages.py        the files of the pages
     web/                   the pages in a browser
     mcp/                   the Model Context Protocol
+    agent_config/          config files of coding agents that are to use it
     ide/                   document 002: IDE tools over WebSockets
     kode/                  document 000: a Kode backend, by lines and over HTTP
     tricode.py             document 001: an agent's events as JSON lines

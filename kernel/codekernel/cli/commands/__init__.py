@@ -11,6 +11,7 @@ Modules, in the order data meets them:
     backend.py          the agent's tools as JSON lines
     mcp.py              a repository over the Model Context Protocol
     mcp_http.py         the same over HTTP
+    install.py          that server in the config files of coding agents
     acp.py              our agent for an editor
     ide_tools.py        the tools of an IDE plugin over WebSockets
     hub.py              agents for phones, browsers, chats and other machines

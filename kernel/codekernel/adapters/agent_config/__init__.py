@@ -1,0 +1,18 @@
+"""Config files of coding agents: our MCP server in them, with everything else as it was.
+
+Modules, in the order data meets them:
+
+    server_command.py   the command that starts the server
+    machine_folders.py  where programs keep their settings
+    clients.py          the agents: one declaration for each
+    targets.py          which entry of which file is for which agents
+    text_edits.py       what formats share: style, errors, one edit
+    json_text.py        JSON with and without comments
+    toml_text.py        TOML
+    yaml_text.py        YAML
+    plain_text.py       marked blocks and whole files
+    formats.py          formats by name
+    config_file.py      read and replace one file
+    install_record.py   what was written, in userData
+    installer.py        plan and carry out
+"""
