@@ -2,7 +2,7 @@
 
 import argparse
 
-# As in codekernel/adapters/agent_config/targets.py, which is imported when the command runs.
+# Parts of codekernel/adapters/agent_config/targets.py, which is imported when the command runs.
 PARTS = ("instructions", "skill", "subagent")
 
 

@@ -173,7 +173,8 @@ def _write(draw: st.DrawFn, value: Any) -> str:
         items = [f"{blank()}{_write(draw, each)}{blank()}" for each in value]
     else:
         return json.dumps(value, ensure_ascii=False)
-    trailing = f",{blank()}" if items and draw(st.booleans()) else blank()
+    has_trailing_comma = draw(st.booleans())
+    trailing = f",{blank()}" if items and has_trailing_comma else blank()
     opening, closing = "{}" if isinstance(value, dict) else "[]"
     return opening + ",".join(items) + trailing + closing
 

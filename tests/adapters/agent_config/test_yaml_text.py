@@ -115,7 +115,7 @@ VALUES = st.recursive(
 @st.composite
 def texts(draw: st.DrawFn) -> str:
     document = draw(st.dictionaries(NAMES, VALUES, max_size=4))
-    written = yaml.safe_dump(
+    written: str = yaml.safe_dump(
         document,
         indent=draw(st.sampled_from([2, 4])),
         sort_keys=draw(st.booleans()),

@@ -185,7 +185,8 @@ CLIENTS = (
         project_files=AgentFiles(
             ("AGENTS.md",), (".cursor/skills",), (".cursor/agents/codekernel.md",)
         ),
-        advice="enable the server in its settings, under MCP",
+        advice="enable the server in its settings, under MCP; if it does not find the folder, use"
+        " --project",
     ),
     AgentClient(
         "devin",

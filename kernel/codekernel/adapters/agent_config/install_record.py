@@ -27,6 +27,7 @@ class RecordedChange:
     agents: tuple[str, ...]
     project: str
     edit: TextEdit
+    known_keys: int  # of ``keys``, how many were there before
     is_new_file: bool
     new_folders: tuple[str, ...]
 

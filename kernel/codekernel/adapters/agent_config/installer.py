@@ -123,7 +123,11 @@ class _InstallPlanner:
         after = form.add(base, target.keys, value)
         if prune_entry(form.load(after), target.keys) != prune_entry(form.load(text), target.keys):
             raise RefusedEdit("its other entries would not stay the same")
-        change = self._make_record(target, file, known, TextEdit.between(base, after))
+        containers = (target.keys[:depth] for depth in range(1, len(target.keys)))
+        document = form.load(base)
+        known_keys = sum(get_entry(document, keys) is not MISSING for keys in containers)
+        edit = TextEdit.between(base, after)
+        change = self._make_record(target, file, known, edit, known_keys)
         return PlannedChange(*place, action, file=file, after=after, record=change)
 
     def _make_record(
@@ -132,6 +136,7 @@ class _InstallPlanner:
         file: ConfigFile,
         known: RecordedChange | None,
         edit: TextEdit,
+        known_keys: int,
     ) -> RecordedChange:
         is_new = known.is_new_file if known and file.content is not None else file.content is None
         folders = tuple(map(str, list_missing_folders(target.path)))
@@ -144,6 +149,7 @@ class _InstallPlanner:
             _join_agents(known, target.agents),
             self._project,
             edit,
+            known_keys,
             is_new,
             folders or (known.new_folders if known else ()),
         )
@@ -156,7 +162,7 @@ def plan_uninstall(
     chosen = None if agents is None else set(agents)
     return [
         _plan_removal(change, chosen)
-        for change in record.list_changes()
+        for change in reversed(record.list_changes())  # the first may have made the folders
         if change.project == str(project or "") and (not chosen or chosen & set(change.agents))
     ]
 
@@ -211,7 +217,8 @@ def undo_change(text: str, change: RecordedChange) -> str:
     """
     form = get_format(change.file_format)
     expected = prune_entry(form.load(text), change.keys)
-    for candidate in (change.edit.undo(text), form.remove(text, change.keys)):
+    removed = form.remove(text, _choose_removed_keys(form.load(text), change))
+    for candidate in (change.edit.undo(text), removed):
         try:
             document = form.load(text if candidate is None else candidate)
         except BrokenConfig:
@@ -220,6 +227,15 @@ def undo_change(text: str, change: RecordedChange) -> str:
         if candidate is not None and is_gone and prune_entry(document, change.keys) == expected:
             return candidate
     raise RefusedEdit(f"{'.'.join(change.keys)} cannot be told from what is around it")
+
+
+def _choose_removed_keys(document: dict[str, Any], change: RecordedChange) -> tuple[str, ...]:
+    """Return the path of the entry, or of the container that was made for it and has no other."""
+    keys = change.keys
+    for depth in range(change.known_keys + 1, len(keys)):
+        if not prune_entry(get_entry(document, keys[:depth]), keys[depth:]):
+            return keys[:depth]
+    return keys
 
 
 def apply_change(planned: PlannedChange, record: InstallRecord) -> None:

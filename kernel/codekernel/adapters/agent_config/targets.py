@@ -14,9 +14,6 @@ from codekernel.adapters.agent_config.server_command import ServerCommand
 
 SERVER, INSTRUCTIONS, SKILL, SUBAGENT = "server", "instructions", "skill", "subagent"
 
-# What is written only if it is asked for.
-OPTIONAL_PARTS = (INSTRUCTIONS, SKILL, SUBAGENT)
-
 _SUBAGENT_PURPOSE = (
     "Finds code in this repository: where something is implemented, who calls it, where an error"
     " message comes from. Give it one question; it answers with path:lines."
