@@ -149,6 +149,13 @@ class IndexedRepository:
         searcher = Searcher(self.folder, index, None, index.throttle, index.recover_from)
         return searcher.run_search(query, limit, cancel, accuracy=False).hits
 
+    def find_related(self, path: str, line: int, limit: int, *, cancel: CancelToken) -> list[Hit]:
+        """Return code like that at a line of a file. Raises WrongParam."""
+        self.wait_for_lexical_index(cancel)
+        index = self.index
+        searcher = Searcher(self.folder, index, None, index.throttle, index.recover_from)
+        return searcher.find_related(path, line, limit)
+
     def find_calls(
         self,
         question: CallChainQuery,

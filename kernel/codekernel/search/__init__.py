@@ -14,7 +14,9 @@ Modules, in the order data meets them:
     boosts.py             boosts by defined names, paths and mentions; kinds of file lowered
     phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
+    related.py            code like a place
     highlight.py          hits as results of the protocol, with the words of the query marked
     git_history.py        commits of a repository, read without its git configuration
+    line_history.py       the commits behind lines of a file
     evaluation.py         questions mined from commits, NDCG, recall, MRR
 """

@@ -151,7 +151,7 @@ class GitFailed(Exception):
     """Git ended with an error, or was killed because it was silent; the message says why."""
 
 
-def _stream_git(
+def stream_git(
     head: GitHead, arguments: Sequence[str], silence_timeout_seconds: float
 ) -> Generator[bytes]:
     """Yield what git writes, piece by piece; closing kills it. Raises GitFailed."""
@@ -292,7 +292,7 @@ def read_commits(
     head = read_head(root)
     arguments = _build_log_arguments(head, separator)
     try:
-        with closing(_stream_git(head, arguments, silence_timeout_seconds)) as output:
+        with closing(stream_git(head, arguments, silence_timeout_seconds)) as output:
             yield from map(_parse_commit, _split_records(output, separator.encode()))
     except GitFailed as error:
         raise HistoryUnavailable(f"git cannot read the history of {root}: {error}") from None

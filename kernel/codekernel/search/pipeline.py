@@ -55,6 +55,7 @@ from codekernel.search.ranking import (
     group_by_file,
     select_for_reranker,
 )
+from codekernel.search.related import rank_related
 from codekernel.search.retrieval import (
     SearchableIndex,
     has_match,
@@ -213,6 +214,12 @@ class Searcher:
             with self.throttle.query_running():
                 self._raise_for_no_hits(expression.filters)
         return found
+
+    def find_related(self, path: str, line: int, limit: int) -> list[Hit]:
+        """Return the chunks that are most like that at a line, from 1. Raises WrongParam."""
+        with self.throttle.query_running():
+            ranking = Ranking(rank_related(self.index, path, line, limit))
+            return self._present(self._select(ranking, limit), ranking.embedded_hashes)
 
     def _search_once(
         self, expression: SearchExpression, limit: int, cancel: CancelToken, *, accuracy: bool

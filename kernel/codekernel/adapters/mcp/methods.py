@@ -8,12 +8,13 @@ import mimetypes
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote, unquote
 
 from codekernel.adapters.indexed_repository import ProgressCallback, dump_index_status
 from codekernel.adapters.mcp.protocol import INVALID_PARAMS, McpError, Message, Params
 from codekernel.adapters.mcp.server import McpMethod
-from codekernel.adapters.mcp.tools import TOOL_TITLES, McpTools
+from codekernel.adapters.mcp.tools import FIRST_TOOL, TOOL_TITLES, McpTools
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.tools.file_access import load_text_file
 from codekernel.domain.concurrency import CancelToken
@@ -29,6 +30,25 @@ FILE_URI_PREFIX = "codekernel://file/"
 PAGE_SIZE = 500
 
 JSON_MIME_TYPE, TEXT_MIME_TYPE = "application/json", "text/plain"
+
+
+# Understood by Claude Code, which else loads schemas when a model asks for them.
+_ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
+
+
+def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without what every model knows: no title, and no default of nothing."""
+    fields = {
+        name: {
+            key: value
+            for key, value in field.items()
+            if key not in {"title", "minimum", "maximum"}
+            and not (key == "default" and value in ("", 0, None))
+        }
+        for name, field in schema["properties"].items()
+    }
+    required = {"required": schema["required"]} if schema.get("required") else {}
+    return {"type": "object", "properties": fields, **required}
 
 
 def make_methods(toolbox: McpTools) -> Mapping[str, McpMethod]:
@@ -50,15 +70,17 @@ class _RepositoryMethods:
 
     def list_tools(self, *_: object) -> Message:
         """List the tools with their schemas."""
+        specs = {spec.name: spec for spec in self._tools.build_specs()}
         tools = [
             {
-                "name": spec.name,
-                "title": TOOL_TITLES[spec.name],
-                "description": spec.description,
-                "inputSchema": spec.parameters,
-                "annotations": {"readOnlyHint": True, "openWorldHint": spec.name == "ask"},
+                "name": name,
+                "title": title,
+                "description": specs[name].description,
+                "inputSchema": compact_schema(specs[name].parameters),
+                "annotations": {"readOnlyHint": True, "openWorldHint": name == "ask"},
             }
-            for spec in self._tools.build_specs()
+            | ({"_meta": _ALWAYS_LOADED} if name == FIRST_TOOL else {})
+            for name, title in TOOL_TITLES.items()
         ]
         return {"tools": tools}
 
@@ -66,7 +88,7 @@ class _RepositoryMethods:
         """Call a tool; its failures are results, too."""
         name = params["name"]
         if name not in self._tools:
-            names = ", ".join(self._tools.names)
+            names = ", ".join(TOOL_TITLES)
             raise McpError(INVALID_PARAMS, f"There is no tool {name}. Tools: {names}.")
         outcome = self._toolbox.call(name, params.get("arguments") or {}, cancel, report)
         text = mask_secrets(outcome.text).text

@@ -40,10 +40,10 @@ SERVER_INFO = {"name": "codekernel", "title": "codekernel", "version": __version
 
 INSTRUCTIONS = (
     "codekernel has an index of this repository that follows its files. Use search first, in plain"
-    " words or with names; then read the lines it names. symbols finds definitions, call_chain who"
-    " calls what. All paths are relative to the repository. A remark in brackets at the end of an"
-    " answer says what the index lacks at the moment. [masked: ...] stands for a secret that is not"
-    " shown; never write such a mark into a file."
+    " words or with names, before grep or reading whole files; then read the lines it names. calls"
+    " says who calls what and what a change reaches, history why lines are as they are. Paths are"
+    " relative to the repository. A remark in brackets at the end of an answer says what was left"
+    " out or what the index lacks. [masked: ...] stands for a secret; never write it into a file."
 )
 
 CAPABILITIES = {

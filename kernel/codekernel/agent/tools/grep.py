@@ -5,7 +5,7 @@ Within a time limit: search_context and document 002's grep_file.
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import ClassVar
@@ -72,10 +72,13 @@ class LineSearch:
         """Search one file, even an ignored one. Raises ToolError if it is no text."""
         yield from self.search_text("/".join(place.parts), self._read_file(place, path).text)
 
-    def search_folder(self, place: ConfinedPath) -> Iterator[LineMatch]:
+    def search_folder(
+        self, place: ConfinedPath, is_wanted: Callable[[str], bool] = lambda _: True
+    ) -> Iterator[LineMatch]:
         """Lines of the files of a folder that no ignore rule leaves out, by path.
 
-        Raises OSError if the folder cannot be opened.
+        Of these, files with a path below the folder that is wanted. Raises OSError if the folder
+        cannot be opened.
         """
         prefix = "".join(f"{part}/" for part in place.parts)
         walker = FileWalker(place.path, place.open_folder)
@@ -83,6 +86,8 @@ class LineSearch:
             for found in filter(_is_searched, walker.iterate_files(self._context.cancel)):
                 if not self._check_time():
                     return
+                if not is_wanted(found.path):
+                    continue
                 try:
                     file = self._read_file(files.locate(found.path), found.path)
                 except (OSError, ToolError):  # binary, gone, or too large

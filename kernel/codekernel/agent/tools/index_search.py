@@ -94,7 +94,7 @@ def _format_call_chain(answer: CallChainResult) -> str:
     return "\n".join(lines)
 
 
-def _explain_no_call_chain(answer: CallChainResult) -> str:
+def explain_no_call_chain(answer: CallChainResult) -> str:
     """Why there is no chain, and what to do."""
     calling = answer.calling_files
     parts = [
@@ -189,5 +189,5 @@ def call_chain(arguments: CallChainArguments, context: ToolContext) -> ToolOutco
     )
     answer = context.call_chain(question, context.cancel, context.limits.timeout_seconds)
     if not answer.chains:
-        raise ToolError(_explain_no_call_chain(answer), asdict(answer))
+        raise ToolError(explain_no_call_chain(answer), asdict(answer))
     return make_success(_format_call_chain(answer), asdict(answer))

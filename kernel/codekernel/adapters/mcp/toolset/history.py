@@ -1,0 +1,91 @@
+"""The tool ``history``: the commits behind a file, lines or a definition, with their reasons."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import ClassVar
+
+from codekernel.adapters.mcp.toolset.places import CodePlace, parse_place
+from codekernel.adapters.mcp.toolset.symbols import find_definitions
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.agent.tools.file_access import path_exists
+from codekernel.domain.untrusted_text import encode_path
+from codekernel.search.line_history import LineCommit, LineHistory, read_line_history
+
+_SHORT_ID = 9
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryArguments:
+    """Of what.
+
+    place: path, path:first-last, or the name of a definition
+    """
+
+    place: str
+
+    ALIASES: ClassVar[Mapping[str, str]] = {"path": "place", "symbol": "place", "name": "place"}
+
+
+def run_history(arguments: HistoryArguments, context: ToolContext) -> ToolOutcome:
+    """Return the commits, newest first."""
+    place = locate_definition(arguments.place, context)
+    lines = (place.first_line, place.last_line) if place.first_line else None
+    history = read_line_history(context.root.folder, place.path, lines)
+    return make_success("\n".join(format_history(place, history)))
+
+
+def locate_definition(text: str, context: ToolContext) -> CodePlace:
+    """Return the place that a text names: a path, with lines or not, or a definition."""
+    text = text.strip()
+    if not text:
+        raise ToolError("Say of what: a path, path:first-last, or a name.")
+    place = parse_place(text, context)
+    if path_exists(context, place.path):
+        return place
+    found = find_definitions(text, context)
+    if not found:
+        raise ToolError(f"There is no file {text}, and nothing of this name is defined.")
+    if len(found) > 1:
+        places = ", ".join(f"{each.path}:{each.first_line}-{each.last_line}" for each in found[:10])
+        raise ToolError(f"{text} is defined in several places; name one: {places}")
+    return CodePlace(found[0].path, found[0].first_line, found[0].last_line)
+
+
+def format_history(place: CodePlace, history: LineHistory) -> Iterator[str]:
+    """Return the rows of an answer."""
+    named = CodePlace(encode_path(place.path), place.first_line, place.last_line)
+    yield f"{named}: {len(history.commits)}{'+' if history.has_more else ''} commits"
+    for commit in history.commits:
+        yield _format_commit(commit)
+        yield from (f"  {line}" for line in commit.body.splitlines() if line.strip())
+    remarks = [*history.remarks]
+    if history.uncommitted:
+        remarks.append(f"not committed: lines {format_line_ranges(history.uncommitted)}")
+    yield from (f"[{remark}]" for remark in remarks)
+
+
+def _format_commit(commit: LineCommit) -> str:
+    lines = f" (lines {format_line_ranges(commit.lines)})" if commit.lines else ""
+    head = f"{commit.id[:_SHORT_ID]} {commit.date} {commit.author}"
+    return f"{head}: {commit.subject}{lines}"
+
+
+def format_line_ranges(lines: Sequence[int]) -> str:
+    """Return ``4-6,9`` for 4, 5, 6, 9."""
+    ranges = []
+    for _, group in groupby(enumerate(sorted(lines)), lambda pair: pair[1] - pair[0]):
+        numbers = [line for _, line in group]
+        first, last = numbers[0], numbers[-1]
+        ranges.append(str(first) if first == last else f"{first}-{last}")
+    return ",".join(ranges)
+
+
+HISTORY_TOOL = Tool(
+    "history",
+    "Why code is as it is: the commits that made a file, lines or a definition, from git.",
+    HistoryArguments,
+    ToolPermission.READS,
+    run_history,
+)

@@ -1,0 +1,142 @@
+"""The tool ``search``: ranked places for a query, or code like a place, packed into a budget."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from codekernel.adapters.mcp.toolset.budget import (
+    DEFAULT_BUDGET_TOKENS,
+    MAX_BUDGET_TOKENS,
+    MIN_BUDGET_TOKENS,
+    count_budget_chars,
+    take_within,
+)
+from codekernel.adapters.mcp.toolset.places import CodePlace, parse_place
+from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
+from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.domain.index import FRESH, Hit, format_symbol_path
+from codekernel.domain.untrusted_text import encode_path
+from codekernel.protocol.tool_schema import NonNegativeInt, limit_number
+
+# So many are ranked for a page and what may follow it.
+MAX_PAGE_HITS = 40
+
+# Hits without their text behind those with it: a place costs a dozen tokens.
+MAX_PLACES_BEHIND = 3
+
+_MAX_EXCERPT_CHARS = 1_500
+
+# Code like a place, and how many: relative path, line, limit.
+RelatedFinder = Callable[[str, int, int], Sequence[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSearchArguments:
+    """What to look for, and where.
+
+    query: plain words, a name, an error message, "exact text" or /regex/
+    like: instead of query: path:line, to find code like that place
+    path: only below this folder or glob
+    language: only in this language
+    budget: tokens of the answer
+    offset: hits to skip
+    """
+
+    query: str = ""
+    like: str = ""
+    path: str = ""
+    language: str = ""
+    budget: Annotated[int, limit_number(MIN_BUDGET_TOKENS, MAX_BUDGET_TOKENS)] = (
+        DEFAULT_BUDGET_TOKENS
+    )
+    offset: NonNegativeInt = 0
+
+    ALIASES: ClassVar[Mapping[str, str]] = {
+        "question": "query",
+        "q": "query",
+        "place": "like",
+        "lang": "language",
+        "folder": "path",
+        "max_tokens": "budget",
+        "token_budget": "budget",
+    }
+
+
+def make_search_tool(find_related: RelatedFinder) -> Tool[CodeSearchArguments]:
+    """Return the tool."""
+
+    def run(arguments: CodeSearchArguments, context: ToolContext) -> ToolOutcome:
+        wanted = arguments.offset + MAX_PAGE_HITS
+        if arguments.like.strip():
+            hits = find_related(*_locate(arguments.like, context), wanted)
+        elif context.search is not None and arguments.query.strip():
+            hits = context.search(build_query(arguments), wanted)
+        else:
+            raise ToolError("Say what to look for: `query`, or `like` with path:line.")
+        return make_success(format_page(hits, arguments.offset, arguments.budget, wanted))
+
+    return Tool(
+        "search",
+        "Find code and documents of this repository by meaning and words, best first. Use it before"
+        " grep or reading whole files. Gives path:lines with the text.",
+        CodeSearchArguments,
+        ToolPermission.READS,
+        run,
+    )
+
+
+def build_query(arguments: CodeSearchArguments) -> str:
+    """Return the query with its filters, as people type them."""
+    filters = {"path": arguments.path, "lang": arguments.language}
+    words = [f"{kind}:{_quote(value.strip())}" for kind, value in filters.items() if value.strip()]
+    return " ".join([*words, arguments.query])
+
+
+def _quote(value: str) -> str:
+    if " " not in value and '"' not in value:
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _locate(text: str, context: ToolContext) -> tuple[str, int]:
+    place = parse_place(text, context)
+    return place.path, max(1, place.first_line)
+
+
+def format_page(hits: Sequence[Hit], offset: int, budget: int, wanted: int) -> str:
+    """Return the hits from ``offset`` on that fit, and how to get the others."""
+    if not hits:
+        return "Nothing in the index matches. Try other words, or grep for an exact text."
+    page = hits[offset:]
+    if not page:
+        return f"There are only {len(hits)} hits."
+    limit = count_budget_chars(budget)
+    shown = take_within((format_hit(hit, limit) for hit in page), limit)
+    total = f"{len(hits)}{'+' if len(hits) == wanted else ''}"
+    last = offset + len(shown)
+    rest = page[len(shown) : len(shown) + MAX_PLACES_BEHIND]
+    if not rest:
+        return "\n\n".join([*shown, f"[{offset + 1}-{last} of {total}]"])
+    places = "; ".join(map(_format_head, rest))
+    return "\n\n".join([*shown, f"[{offset + 1}-{last} of {total}; offset={last}: {places}]"])
+
+
+def format_hit(hit: Hit, max_chars: int = _MAX_EXCERPT_CHARS) -> str:
+    """Return a hit: path:lines, names, what is to be doubted, and the text."""
+    head, text = _format_head(hit), hit.content.rstrip("\n")
+    room = min(_MAX_EXCERPT_CHARS, max(0, max_chars - len(head)))
+    if len(text) <= room:
+        return f"{head}\n{text}"
+    kept = text[:room].rpartition("\n")[0] or text[:room]
+    return f"{head}\n{kept}\n[cut: read {_get_place(hit)}]"
+
+
+def _format_head(hit: Hit) -> str:
+    names = format_symbol_path(hit.chunk.symbols)
+    doubt = f"[{hit.freshness}]" if hit.freshness != FRESH else ""
+    return " ".join(filter(None, (str(_get_place(hit)), names, doubt)))
+
+
+def _get_place(hit: Hit) -> CodePlace:
+    return CodePlace(encode_path(hit.chunk.path), hit.chunk.begin_line + 1, hit.chunk.end_line)
