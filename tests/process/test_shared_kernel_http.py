@@ -69,7 +69,7 @@ def test_agents_over_http_share_the_kernel_and_do_not_notice_its_death(
                 agent(address, authorization, mode) as second,
             ):
                 tools = await first.list_tools()
-                assert "call_chain" in {tool.name for tool in tools.tools}
+                assert "calls" in {tool.name for tool in tools.tools}
                 for _ in range(2):
                     await first.call_tool("index_status", {"wait": True})
                     files = {each.name for each in (await second.list_resources()).resources}

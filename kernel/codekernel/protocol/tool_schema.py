@@ -30,11 +30,6 @@ NonNegativeSeconds = Annotated[float, msgspec.Meta(ge=0)]
 _FIELD_DESCRIPTION = re.compile(r"^(\w+): ", re.MULTILINE)
 
 
-def describe_argument(description: str) -> msgspec.Meta:
-    """Return the annotation that describes a field where its class's docstring does not."""
-    return msgspec.Meta(description=description)
-
-
 def limit_number(minimum: int, maximum: int) -> msgspec.Meta:
     """Return the annotation of a number between two others, these included."""
     return msgspec.Meta(ge=minimum, le=maximum)

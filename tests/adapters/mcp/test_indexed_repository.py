@@ -53,7 +53,8 @@ def test_a_search_answers_after_a_moment_with_what_there_is_and_later_with_all(
         good, text = call(toolbox, "search", progress, query="add_route")
         assert good
         assert text == (
-            "No matches found\n\n[The index is being made: 0 files so far. Ask again for the rest.]"
+            "Nothing in the index matches. Try other words, or grep for an exact text.\n\n"
+            "[The index is being made: 0 files so far. Ask again for the rest.]"
         )
         assert [about for _, _, about in progress][:1] == [
             "The index is being made: 0 files so far. Ask again for the rest."
@@ -99,12 +100,14 @@ def test_an_index_that_cannot_be_opened_is_reported_by_every_tool_that_needs_it(
         for name, given in [
             ("search", {"query": "x"}),
             ("symbols", {"name": "x"}),
+            ("calls", {"symbol": "x"}),
+            ("files", {}),
             ("call_chain", {"method": "x"}),
             ("index_status", {}),
         ]:
             assert call(toolbox, name, [], **given) == (False, "the disk is full")
         good, text = call(toolbox, "read", [], path="routing.py", start_line=1, end_line=1)
-        assert (good, text) == (True, "def add_route(path, handler):\n")
+        assert (good, text) == (True, "1\tdef add_route(path, handler):\n[lines 1-1 of 2]")
         with pytest.raises(StorageError):
             repository.get_status()
 

@@ -44,7 +44,7 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
     async def run(client: Client) -> None:
         tools = (await client.list_tools()).tools
         assert [tool.name for tool in tools] == [
-            "search", "read", "symbols", "call_chain", "ask", "index_status",
+            "search", "read", "files", "grep", "symbols", "calls", "history", "ask",
         ]  # fmt: skip
         assert all(tool.annotations and tool.annotations.read_only_hint for tool in tools)
         assert all(tool.description and tool.input_schema["properties"] for tool in tools)
@@ -52,14 +52,26 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
         found = await call(client, "search", query="where does a session end", limit=1)
         assert found.startswith("session.py:1-6 Session")
         assert await call(client, "read", path="session.py", start_line=4, end_line=4) == (
-            "    def close(self) -> None:\n"
+            "4\t    def close(self) -> None:\n[lines 4-4 of 6]"
         )
+        listed = await call(client, "files")
+        assert listed.splitlines() == ["main.py", "routing.py", "session.py", "[3 files]"]
+        lines = await call(client, "grep", pattern="add_route(", path="*.py")
+        assert lines.startswith("main.py\n5: add_route('/', print)\nrouting.py\n1: def add_route(")
         outline = await call(client, "symbols", path="session.py")
         assert outline.splitlines() == [
             "1-6 class class Session:", "  4-6 method def close(self) -> None:",
         ]  # fmt: skip
         defined = await call(client, "symbols", name="session.close")
         assert defined.startswith("session.py:4-6 method Session.close: def close(self)")
+        chain = await call(client, "calls", symbol="add_route", direction="callers")
+        assert "- begin main.py:4-5 calls at 5" in chain
+        reached = await call(client, "calls", symbol="routing.py:1", direction="impact")
+        assert "reaches 1 definitions in 1 files and 0 tests" in reached
+        like = await call(client, "search", like="routing.py:1")
+        assert "session.py:" in like
+        assert "routing.py:1-2" not in like
+        # Not listed any more, for those who know it.
         chain = await call(client, "call_chain", method="add_route", direction="callers")
         assert "begin (function, main.py:4-5)" in chain
         status = await client.call_tool("index_status", {"wait": True})
@@ -68,11 +80,14 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
         assert "Files: 3 indexed" in text_of(status)
 
         assert "is outside the repository" in await call_failing(client, "read", path="../secret")
-        assert "missing required field `query`" in await call_failing(client, "search", quest="x")
+        assert "Say what to look for" in await call_failing(client, "search", quest="x")
+        assert "missing required field `path`" in await call_failing(client, "read", nothing="x")
         assert "is not valid" in await call_failing(client, "search", query="/(/")
-        assert "No definition of nobody" in await call_failing(
-            client, "call_chain", method="nobody"
+        assert "No definition of nobody" in await call_failing(client, "calls", symbol="nobody")
+        assert "is not in a git repository" in await call_failing(
+            client, "history", place="session.py:4"
         )
+        assert "There is no file nobody" in await call_failing(client, "history", place="nobody")
         assert "Nothing called nobody" in await call_failing(client, "symbols", name="nobody")
         assert "Say which file" in await call_failing(client, "symbols")
         assert "no chat model is set up" in await call_failing(client, "ask", question="Why?")
