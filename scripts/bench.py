@@ -6,6 +6,7 @@ chat: what conversations add to their model; rivals: what others need for the sa
 callchain: how fast and how right calls are followed; agent: what an agent adds to its model;
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
 compare: this checkout against another one; code_size: how much code there is and a request meets;
+mcp: tokens of the tools' schemas and of typical answers;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
 everything goes wrong.
@@ -23,8 +24,11 @@ import environment
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
-    "clients", "hub", "hub_kills", "telegram_soak", "lark_soak",
+    "mcp", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak",
 )  # fmt: skip
+
+# A file called mcp.py would hide the library of that name.
+SCRIPT_NAMES = {"mcp": "mcp_tokens"}
 
 
 def main() -> int:
@@ -36,7 +40,8 @@ def main() -> int:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         # Each benchmark measures a kernel of its own; ``clients`` asks for a shared one itself.
         os.environ["CODEKERNEL_STANDALONE"] = "1"
-        script = environment.ROOT / "scripts" / "benchmarks" / f"{chosen[0]}.py"
+        name = SCRIPT_NAMES.get(chosen[0], chosen[0])
+        script = environment.ROOT / "scripts" / "benchmarks" / f"{name}.py"
         return subprocess.run(
             [str(interpreter), str(script), *sys.argv[2:]], check=False
         ).returncode
