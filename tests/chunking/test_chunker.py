@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from chunking.samples import LANGUAGES
 from codekernel.chunking.chunker import MIN_CHUNK_CHARS, chunk_text
 from codekernel.domain.index import Chunk
@@ -153,6 +154,22 @@ def test_comments_decorators_and_attributes_stay_with_what_they_precede() -> Non
         "/// Says something\n/// about it.\n#[inline]\n#[must_use]\nfn f() -> u8 {\n    1\n}\n"
     )
     assert contents(text, "rust", 90)[-1].startswith("/// Says something")
+
+
+@pytest.mark.parametrize(
+    "comment", ["/**\n{} */\n", "{}"], ids=["one comment", "a comment on each line"]
+)
+def test_a_comment_stays_with_a_function_that_does_not_fit_beside_it(comment: str) -> None:
+    mark = " * " if "*" in comment else "// "
+    described = comment.format("".join(f"{mark}says what it does, {n}.\n" for n in range(4)))
+    body = "".join(f"    value = change(value, {number});\n" for number in range(8))
+    function = f"int compute(int value) {{\n{body}}}\n"
+    budget = max(len(described), len(function)) + 80
+    assert len(described) + len(function) > budget
+    parts = contents(f"int before() {{\n    return 1;\n}}\n\n{described}{function}", "c", budget)
+    [holder] = [part for part in parts if "int compute" in part]
+    assert described in holder
+    assert "before" not in holder
 
 
 def test_a_long_function_is_cut_between_statements_and_every_part_knows_its_name() -> None:

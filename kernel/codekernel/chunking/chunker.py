@@ -61,8 +61,9 @@ def chunk_text(text: str, language: str, chunk_sizes: Sequence[int]) -> list[lis
     """Return the chunks of ``text`` for each chunk size, which counts characters.
 
     Chunks follow each other without gap or overlap and begin where lines begin, but for lines
-    longer than the chunk size. No definition that fits is split. A chunk is only white space if
-    the whole text is, or if neither neighbour has room for it.
+    longer than the chunk size. No definition that fits with its comment is split; of a longer one
+    the comment stays with the head. A chunk is only white space if the whole text is, or if neither
+    neighbour has room for it.
     """
     if not text or not chunk_sizes:
         return [[] for _ in chunk_sizes]

@@ -50,6 +50,11 @@ LEVELS_PER_DEPTH = 4
 # A level is a byte. Deeper nodes than this are split like lines.
 MAX_DEPTH = 255 // LEVELS_PER_DEPTH - 2
 
+# A comment is cut from what it describes only where nothing else can be cut.
+COMMENT_DEPTH = MAX_DEPTH + 1
+
+DESCRIBED_LEVEL = COMMENT_DEPTH * LEVELS_PER_DEPTH + ATTACHED
+
 # A line that only closes something belongs to what it closes.
 CLOSING_WORDS = frozenset({"end", "end;", "end,", "end)", "fi", "done", "esac", "endif", "#endif"})
 
@@ -86,8 +91,14 @@ class TextOutline:
     definitions: list[OutlineDefinition] = field(default_factory=list)
 
 
-def compute_levels(depths: bytearray, lines: SourceLines, attached: Iterable[int]) -> bytearray:
-    """Levels from the depth of each boundary; blank lines belong to what is above them."""
+def compute_levels(
+    depths: bytearray, lines: SourceLines, attached: Iterable[int], described: Iterable[int] = ()
+) -> bytearray:
+    """Levels from the depth of each boundary; blank lines belong to what is above them.
+
+    ``attached`` lines belong to what is above them at their depth, ``described`` ones to the
+    comment above them before anything else.
+    """
     levels = bytearray(len(depths))
     previous = ""
     for number, (depth, content) in enumerate(zip(depths, lines.stripped, strict=True)):
@@ -102,6 +113,9 @@ def compute_levels(depths: bytearray, lines: SourceLines, attached: Iterable[int
     for number in attached:
         if 0 < number < len(levels):
             levels[number] |= ATTACHED
+    for number in described:
+        if 0 < number < len(levels):
+            levels[number] = DESCRIBED_LEVEL
     return levels
 
 

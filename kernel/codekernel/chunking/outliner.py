@@ -16,6 +16,7 @@ from codekernel.chunking.grammar import (
     resolve_node_path,
 )
 from codekernel.chunking.outline import (
+    COMMENT_DEPTH,
     MAX_DEPTH,
     MIN_INSPECTED_BYTES,
     OutlineDefinition,
@@ -65,6 +66,7 @@ class SyntaxOutliner:
         self._min_inspected_bytes = min(min_chunk_chars, MIN_INSPECTED_BYTES)
         self._depths = bytearray(lines.line_count)
         self._attached_lines: list[int] = []
+        self._described_lines: list[int] = []
         # In bytes until ``build_outline``, and ``lead`` is a row.
         self._definitions: list[OutlineDefinition] = []
         self.embedded: list[tuple[Node, str, int]] = []
@@ -77,7 +79,9 @@ class SyntaxOutliner:
 
     def build_outline(self) -> TextOutline:
         """Return the outline, in characters."""
-        levels = compute_levels(self._depths, self._lines, self._attached_lines)
+        levels = compute_levels(
+            self._depths, self._lines, self._attached_lines, self._described_lines
+        )
         found = self._definitions
         places = {at for one in found for at in (one.begin, one.end, one.head, one.body)}
         characters = _convert_to_characters(self._source, sorted(places), len(self._lines.text))
@@ -102,11 +106,11 @@ class SyntaxOutliner:
             row = child.start_point[0]
             end_row, end_column = child.end_point
             if row <= lead_row + 1:
-                self._attached_lines.append(row)
+                self._described_lines.append(row)
             last_row = end_row if end_column else end_row - 1
             if node_type in grammar.leading_types or "comment" in node_type:
                 lead_row = last_row
-                self._raise_depth(row, last_row, depth + 1)
+                self._raise_depth(row, last_row, COMMENT_DEPTH)
                 continue
             lead_row = _NO_ROW
             several = last_row > row
@@ -134,7 +138,7 @@ class SyntaxOutliner:
         """Record that a node reaches from ``row`` to ``last_row``."""
         width = min(last_row, self._lines.line_count - 1) - row
         if width > 0:
-            self._depths[row + 1 : row + 1 + width] = bytes((min(depth, MAX_DEPTH),)) * width
+            self._depths[row + 1 : row + 1 + width] = bytes((min(depth, COMMENT_DEPTH),)) * width
 
     def _read_definition(
         self, node: Node, rule: DefinitionRule, grammar: Grammar, visit: _NodeVisit, row: int

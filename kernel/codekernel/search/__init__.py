@@ -7,7 +7,8 @@ Modules, in the order data meets them:
     file_mentions.py      files and lines that a query mentions
     long_query.py         a pasted report -> the questions it is made of
     filters.py            lang: path: file: symbol:, and errors for values that nothing has
-    query_parser.py       kind and terms of a query; stop words, stemmer, Chinese glossary.txt
+    word_forms.py         stems that unite word forms, short forms (word_forms.txt) and compounds
+    query_parser.py       kind and terms of a query; stop words, Chinese glossary.txt
     retrieval.py          lexical, semantic and mentioned candidates
     text_scan.py          chunks that contain exact strings or match a regex
     safe_regex.py         regexes that cannot run for ever

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.search.boosts import classify_path
 from codekernel.search.git_history import Commit
-from codekernel.search.query_parser import stem, stem_words
+from codekernel.search.word_forms import stem, stem_words
 
 # A commit that changes more files is about many things at once.
 MAX_CHANGED_FILES = 8

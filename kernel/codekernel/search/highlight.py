@@ -7,14 +7,16 @@ strings. Stop words are marked only if the query has no other words.
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
+from itertools import takewhile
 
 from codekernel.domain.index import Hit, format_chunk_metadata, format_symbol_path
 from codekernel.domain.lexical_tokenizer import find_subword_spans, tokenize_query
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import KernelError
 from codekernel.protocol.messages.search import SearchResult
-from codekernel.search.query_parser import is_stopword, parse_query, stem
+from codekernel.search.query_parser import is_stopword, parse_query
 from codekernel.search.query_syntax import parse_search_expression
+from codekernel.search.word_forms import stem
 
 SCORE_DIGITS = 4
 
@@ -57,10 +59,7 @@ class Highlighter:
         self._singulars = frozenset(map(_strip_plural, chosen))
         # Where one of these is found, the word around it is checked.
         self._candidates = sorted(
-            {
-                root if (root := stem(word)) in self._stems else _strip_plural(word)
-                for word in chosen
-            }
+            {_find_prefix(word, stem(word)) or _strip_plural(word) for word in chosen}
         )
         self._find_spans_in_word = cache(self._find_new_spans)
 
@@ -219,6 +218,13 @@ def _select_marked_terms(terms: Sequence[str]) -> list[str]:
     significant = [term for term in dict.fromkeys(terms) if not is_stopword(term)]
     long = [term for term in significant if len(term) >= MIN_WORD_CHARS]
     return long or significant or [*dict.fromkeys(terms)]
+
+
+def _find_prefix(word: str, root: str) -> str:
+    """Return what a word and its stem begin with; empty if that says little."""
+    pairs = takewhile(lambda pair: pair[0] == pair[1], zip(word, root, strict=False))
+    count = len(list(pairs))
+    return word[:count] if count >= MIN_STEM_CHARS else ""
 
 
 def _strip_plural(word: str) -> str:

@@ -113,7 +113,7 @@ def search_hybrid(
         return Ranking()
     fused = fuse_scores(candidates, query.kind)
     boosted = apply_boosts(query, fused, candidates.chunks)
-    compared = select_phrase_candidates(query, candidates.lexical)
+    compared = select_phrase_candidates(query, candidates.lexical, candidates.chunks)
     if compared:
         texts = index.store.catalog.read_chunk_texts(compared)
         boosted = boost_phrases(boosted, measure_phrases(query, texts))

@@ -1,14 +1,14 @@
 """Parse the plain text of a query: its kind, and the terms, names and file mentions in it.
 
 Kinds are symbol, prose, Chinese, path, error message and stack trace. Also here: the stop words,
-the stemmer, and the glossary that translates Chinese programming terms.
+and the glossary that translates Chinese programming terms.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
@@ -26,6 +26,7 @@ from codekernel.search.query_syntax import (
     parse_stack_trace,
     strip_variable_values,
 )
+from codekernel.search.word_forms import join_neighbors, stem
 
 _NAME = r"[^\W\d][\w$]*[!?]?"
 
@@ -65,6 +66,8 @@ class Query:
     terms: tuple[str, ...]
     # What boosts compare with names and paths.
     stems: frozenset[str]
+    # Stems of neighbours written together, which boosts compare too.
+    joined_stems: frozenset[str]
     # The name without its qualifiers if the whole query is one (SYMBOL), else empty.
     symbol: str
     # Names inside a sentence.
@@ -179,24 +182,13 @@ def _build_query(  # noqa: PLR0913 - one for each field that differs by kind
     boosted = terms if boost_terms is None else boost_terms
     significant = [term for term in boosted if term not in QUERY_STOPWORDS] or boosted
     stems = frozenset(map(stem, significant))
-    return Query(kind, tuple(terms), stems, symbol, names, semantic_query, mentions)
+    joined = join_neighbors(semantic_query, QUERY_STOPWORDS) if boosted and not symbol else ()
+    joined_stems = frozenset(map(stem, joined))
+    return Query(kind, tuple(terms), stems, joined_stems, symbol, names, semantic_query, mentions)
 
-
-_STEM_CACHE_SIZE = 65_536
-
-# A suffix is cut off only if a stem is left that can still be told from others.
-_MIN_STEM_CHARS = 3
-
-_SUFFIX_TEXT = (
-    "ization izations izing ized izer izers ations ation ators ator ating ated ings ing ers "
-    "er ors or ies ied ions ion ments ment able ible ity ness edly ed es s ly al e y "
-)
-
-# The shortest stem that is left, and so the longest suffix.
-_STEM = re.compile(rf"(.{{{_MIN_STEM_CHARS},}}?)(?:{'|'.join(_SUFFIX_TEXT.split())})", re.DOTALL)
 
 _QUERY_STOPWORD_TEXT = (
-    "a an and are as at be between by can class classes code do does for from function "
+    "a an and are as at be between by can code do does for from function "
     "functions handle handled handles handling how implement implementation implemented "
     "implementing in into is it its method methods not of on or that the this through to use "
     "used using via what when where which with work works "
@@ -235,19 +227,6 @@ STOPWORDS = (
 def is_stopword(term: str) -> bool:
     """Return whether a term of a query says nothing about the texts that contain it."""
     return term in STOPWORDS or not CHINESE_PARTICLES.isdisjoint(term)
-
-
-@lru_cache(_STEM_CACHE_SIZE)
-def stem(word: str) -> str:
-    """Return the word without its suffix: the same stem for most related words."""
-    found = _STEM.fullmatch(word)
-    return found[1] if found else word
-
-
-@lru_cache(_STEM_CACHE_SIZE)
-def stem_words(text: str) -> frozenset[str]:
-    """Return the stems of a name, a folder or a short text."""
-    return frozenset(map(stem, tokenize_query(text)))
 
 
 # A query is a sentence; a pasted page is not translated to its end.

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -94,6 +94,16 @@ def _build_analyzer() -> tantivy.TextAnalyzer:
     """Return the analyzer of tokenized text: split at spaces, and stem English words."""
     words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
     return words.filter(tantivy.Filter.stemmer("English")).build()
+
+
+@cache
+def _load_analyzer() -> tantivy.TextAnalyzer:
+    return _build_analyzer()
+
+
+def stem_word(word: str) -> str:
+    """Return the stem under which the index keeps a term."""
+    return next(iter(_load_analyzer().analyze(word)), word)
 
 
 def _build_document(document: LexicalDocument, key: str) -> tantivy.Document:

@@ -14,8 +14,9 @@ from codekernel.cli.output.syntax_colors import find_syntax_spans
 from codekernel.cli.output.terminal import TerminalStyle, format_path, measure_width
 from codekernel.domain.index import FRESH, Hit, Signal, format_symbol_path
 from codekernel.domain.untrusted_text import escape_line, escape_path_for_terminal
-from codekernel.search.query_parser import parse_query, stem
+from codekernel.search.query_parser import parse_query
 from codekernel.search.query_syntax import parse_search_expression
+from codekernel.search.word_forms import stem
 
 # Columns of a line where there is no terminal: minified code must not flood a pipe.
 DEFAULT_COLUMNS = 200

@@ -52,9 +52,10 @@ CREATE TRIGGER IF NOT EXISTS file_went AFTER DELETE ON file BEGIN
 END;
 """
 
-# Increased whenever the meaning of a row changes: an older or newer catalog is quarantined and
-# rebuilt from the files, which costs seconds and cannot go wrong as a migration can.
-CATALOG_FORMAT = 1
+# Increased whenever the meaning of a row changes, or texts are chunked otherwise: an older or newer
+# catalog is quarantined and rebuilt from the files, which costs seconds and cannot go wrong as a
+# migration can. Vectors are kept by the text of their chunk.
+CATALOG_FORMAT = 2
 
 _TABLES = """
 CREATE TABLE file (
