@@ -17,8 +17,9 @@ PACK_ROWS = 50
 def main() -> None:
     endpoint, begin, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     store = Seaweed(folder).open_store(endpoint=endpoint)
-    owner = f"{begin:016x}"
+    owner = f"{begin // 1_000_000:016x}"  # the same after it was killed: its packs are joined
     member = TeamVectors(store, FORMAT, folder / "keys", owner)
+    member.find(make_texts(1), 60.0)
     while True:
         texts = make_texts(PACK_ROWS, begin=begin)
         member.contribute(texts, make_vectors(texts))

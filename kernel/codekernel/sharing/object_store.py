@@ -252,7 +252,7 @@ def _find_credentials(scheme: str, place: StorePlace, environ: Mapping[str, str]
 
     None of them if the environment has some, which the library reads itself.
     """
-    if place.credentials:
+    if place.credentials and scheme != "gs":  # whose keys are files
         return _parse_credentials(scheme, place.credentials)
     if any(environ.get(name) for name in _CREDENTIAL_VARIABLES[scheme]):
         return {}
@@ -262,16 +262,15 @@ def _find_credentials(scheme: str, place: StorePlace, environ: Mapping[str, str]
     default_file = home / ".config" / "gcloud" / "application_default_credentials.json"
     if scheme == "gs" and default_file.is_file():
         return {"application_credentials": str(default_file)}
+    advice = "" if scheme == "gs" else " codekernel key set sharing:credentials, or"
     raise StoreUnavailable(
         f"The team's store {place.address} cannot be used: there is no key for it."
-        f" codekernel key set sharing:credentials, or set {_CREDENTIAL_VARIABLES[scheme][0]}."
+        f"{advice} set {_CREDENTIAL_VARIABLES[scheme][0]}"
     )
 
 
 def _parse_credentials(scheme: str, text: str) -> dict[str, str]:
     """Split what the vault has: ``access key:secret key``, or ``account:key`` of Azure."""
-    if scheme == "gs":
-        return {"service_account_key": text}
     first, separator, second = text.partition(":")
     if not separator:
         raise StoreUnavailable(

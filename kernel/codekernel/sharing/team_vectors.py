@@ -78,7 +78,7 @@ class TeamVectors:
         self._clock = clock
         self._index = PackIndex(store, pack_format, keys_folder)
         self._refresh_at = self._retry_at = -np.inf
-        self._failures = 0
+        self._failures = self._logged_found = 0
         self._waiting: dict[bytes, bytes] = {}
         self._waiting_since = 0.0
         self._min_rows = FULL_PACK_ROWS
@@ -117,6 +117,10 @@ class TeamVectors:
 
     def flush(self, timeout_seconds: float = 0.0, *, everything: bool = False) -> None:
         """Send what waits, if it is worth a pack; wait for that as long as given."""
+        if self.counts.found != self._logged_found:
+            self._logged_found = self.counts.found
+            megabytes = self.counts.fetched_bytes / 1e6
+            logger.info("%d vectors of the team, %.1f MB", self.counts.found, megabytes)
         with self._lock:
             is_old = self._clock() - self._waiting_since >= MAX_WAIT_SECONDS
             is_due = bool(self._waiting) and (
@@ -237,6 +241,7 @@ class TeamVectors:
                 with self._lock:
                     for key in rows:
                         self._waiting.pop(key, None)
+            logger.info("%d vectors contributed to the team's store", self.counts.contributed)
             self._join_small_packs()
         except StoreUnavailable as error:
             self._note_failure(error)
