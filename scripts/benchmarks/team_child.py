@@ -21,6 +21,7 @@ from codekernel.storage.user_data import UserData
 
 CHUNK_CHARS = 950
 HITS = 10
+SEND_TIMEOUT_SECONDS = 60.0
 # Further ones depend on the order in which threads add up, also in one index.
 DIGITS = 6
 
@@ -70,6 +71,9 @@ def main() -> None:
     chunks = len(vectors.table)
     index.close()
     counts = dataclasses.asdict(shared.counts) if shared else {}
+    if shared and shared.contributions:
+        shared.contributions.send(SEND_TIMEOUT_SECONDS)
+        counts["contributed"] = shared.contributions.sent + team.send_waiting()
     print(json.dumps({"seconds": seconds, "cpu": cpu, "chunks": chunks, "hits": hits, **counts}))
 
 

@@ -101,3 +101,14 @@ def test_doctor_tries_the_store(  # noqa: PLR0913, PLR0917
     assert run_doctor(Namespace(user_data=str(user_data), fix=False)) == code
     verdict = "PROBLEM: sharing: " if code else "ok: sharing: "
     assert verdict in capsys.readouterr().out
+
+
+def test_send_says_how_much_it_sent(
+    user_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_up(user_data, tmp_path, monkeypatch)
+    assert share(user_data, "send") == 0
+    assert "sent: 0 vectors" in capsys.readouterr().out

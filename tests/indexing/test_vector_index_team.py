@@ -35,7 +35,9 @@ def index_as(
     user_data = UserData(root.parent / name)
     team = Team(user_data, lambda: sharing, SECRETS.__getitem__, {})
     folder = user_data.repo_index_folder(number)
-    return index_folder(root, folder, get_team_vectors=team.get_vectors)
+    harness, embedded = index_folder(root, folder, get_team_vectors=team.get_vectors)
+    team.send_waiting()  # what is too little for a pack of its own
+    return harness, embedded
 
 
 def list_hits(harness: IndexHarness) -> list[tuple[str, float]]:
@@ -53,7 +55,7 @@ def test_a_team_mate_embeds_nothing_and_finds_the_same_to_the_digit(
     assert len(embedded) == FILES
     hits = list_hits(first)
     assert hits
-    first.close()  # sends the rest
+    first.close()
     for name, root, number in (("bob", roots[1], 1), ("bob", roots[2], 2), ("cid", roots[2], 1)):
         harness, embedded = index_as(name, root, sharing, number)
         assert embedded == []
@@ -77,7 +79,10 @@ def test_without_the_store_everything_is_embedded_here(tmp_path: Path) -> None:
     root = tmp_path / "one"
     write_files(root)
     gone = SharingSettings(str(tmp_path / "gone"), SharingMode.READ_WRITE)
-    harness, embedded = index_as("ann", root, gone)
+    team = Team(UserData(tmp_path / "ann"), lambda: gone, SECRETS.__getitem__, {})
+    folder = tmp_path / "ann" / "index" / "1"
+    harness, embedded = index_folder(root, folder, get_team_vectors=team.get_vectors)
     assert len(embedded) == FILES
     assert harness.search("parse_7")[0].chunk.path == "part7.py"
+    assert team.count_waiting() == FILES, "until the store is there"
     harness.close()

@@ -11,9 +11,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from codekernel.sharing import contributions
 from codekernel.sharing.object_store import ObjectStore, StorePlace, StoreUnavailable
 from codekernel.sharing.team_vectors import TeamVectors
-from sharing.team_world import FORMAT, Clock, expect, find, make_texts, make_vectors
+from sharing.team_world import FORMAT, Clock, contribute, expect, find, make_texts
 from support.seaweed import READER, WRITER, Seaweed
 from support.slow_proxy import SlowProxy
 from support.small_disk import small_disk
@@ -35,12 +36,18 @@ def join(
     server: Seaweed, folder: Path, credentials: str = WRITER, endpoint: str = ""
 ) -> TeamVectors:
     store = server.open_store(credentials, endpoint=endpoint)
-    return TeamVectors(store, FORMAT, folder / "keys", OWNER, Clock())
+    return TeamVectors(store, FORMAT, folder, OWNER, Clock())
 
 
-def contribute(member: TeamVectors, texts: dict[int, str]) -> None:
-    member.contribute(texts, make_vectors(texts))
-    member.flush(WAIT_SECONDS, everything=True)
+@pytest.fixture(autouse=True)
+def _small_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a single vector be worth a pack."""
+    monkeypatch.setattr(contributions, "MIN_PACK_ROWS", 1)
+
+
+def count_waiting(member: TeamVectors) -> int:
+    assert member.contributions
+    return member.contributions.waiting
 
 
 def test_vectors_are_found_to_the_bit(server: Seaweed, tmp_path: Path) -> None:
@@ -71,7 +78,7 @@ def test_a_key_that_may_only_read_is_named_and_reads(server: Seaweed, tmp_path: 
     assert find(reader, texts) == expect(texts)
     contribute(reader, make_texts(5, begin=11_000))
     assert "the key has no right to do this there" in reader.problem
-    assert reader.waiting == 5
+    assert count_waiting(reader) == 5
 
 
 def test_a_server_that_hangs_is_given_up_within_the_budget(tmp_path: Path) -> None:
@@ -95,11 +102,11 @@ def test_a_full_store_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", DISK_BYTES) as disk:
         disk.fill()
         store = ObjectStore(StorePlace(str(disk.place)), {})
-        ann = TeamVectors(store, FORMAT, tmp_path / "keys", OWNER, Clock())
+        ann = TeamVectors(store, FORMAT, tmp_path, OWNER, Clock())
         texts = make_texts(300)
         contribute(ann, texts)
         assert "it is full" in ann.problem
-        assert ann.waiting == len(texts)
+        assert count_waiting(ann) == len(texts)
         assert find(ann, texts) == {}
 
 

@@ -52,19 +52,26 @@ class TeamWorld:
         self, name: str, *, writes: bool = True, pack_format: PackFormat = FORMAT
     ) -> TeamVectors:
         owner = name.encode().hex().rjust(16, "0") if writes else ""
-        keys_folder = self.folder / name / "keys"
-        return TeamVectors(self.open_store(), pack_format, keys_folder, owner, self.clock)
+        folder = self.folder / name
+        return TeamVectors(self.open_store(), pack_format, folder, owner, self.clock)
 
     def list_packs(self) -> list[Path]:
         return sorted(self.store_folder.rglob("*.pack"))
 
     def contribute(self, member: TeamVectors, texts: dict[int, str]) -> None:
-        member.contribute(texts, make_vectors(texts))
-        member.flush(BUDGET_SECONDS, everything=True)
+        contribute(member, texts)
 
     def change_packs(self, change: Callable[[bytes], bytes]) -> None:
         for path in self.list_packs():
             path.write_bytes(change(path.read_bytes()))
+
+
+def contribute(member: TeamVectors, texts: dict[int, str]) -> None:
+    """Contribute, and wait until it is sent."""
+    member.contribute(texts, make_vectors(texts))
+    if member.contributions:
+        member.contributions.save()
+        member.contributions.send(BUDGET_SECONDS)
 
 
 def find(member: TeamVectors, texts: dict[int, str]) -> dict[int, bytes]:

@@ -8,7 +8,7 @@ from codekernel.errors import ApiKeyNotFound, StorageError
 from codekernel.sharing import team as team_module
 from codekernel.sharing.team import SALT_NAME, SALT_VARIABLE, Team
 from codekernel.storage.user_data import UserData
-from sharing.team_world import DIMENSIONS, MODEL, expect, find, make_texts, make_vectors
+from sharing.team_world import DIMENSIONS, MODEL, contribute, expect, find, make_texts, make_vectors
 
 TEXTS = make_texts(30)
 
@@ -32,8 +32,7 @@ class Member:
     def contribute(self, texts: dict[int, str]) -> None:
         vectors = self.team.get_vectors(MODEL, DIMENSIONS)
         assert vectors
-        vectors.contribute(texts, make_vectors(texts))
-        vectors.flush(60.0, everything=True)
+        contribute(vectors, texts)
 
     def find(self, texts: dict[int, str]) -> dict[int, bytes]:
         vectors = self.team.get_vectors(MODEL, DIMENSIONS)
@@ -149,3 +148,15 @@ def test_commands_say_that_nothing_is_shared(ann: Member) -> None:
     ann.settings = SharingSettings()
     with pytest.raises(StorageError, match="names no folder or bucket"):
         ann.team.list_contributions()
+
+
+def test_what_waits_is_counted_and_sent(ann: Member, bob: Member) -> None:
+    vectors = ann.team.get_vectors(MODEL, DIMENSIONS)
+    assert vectors
+    assert vectors.contributions
+    vectors.contribute(TEXTS, make_vectors(TEXTS))
+    vectors.contributions.save()
+    assert ann.team.count_waiting() == len(TEXTS)
+    assert ann.team.send_waiting() == len(TEXTS)
+    assert ann.team.count_waiting() == 0
+    assert bob.find(TEXTS) == expect(TEXTS)

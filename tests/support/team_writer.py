@@ -7,24 +7,23 @@ import sys
 from pathlib import Path
 
 from codekernel.sharing.team_vectors import TeamVectors
-from sharing.team_world import FORMAT, make_texts, make_vectors
+from sharing.team_world import FORMAT, contribute, make_texts
 
 from support.seaweed import Seaweed
 
-PACK_ROWS = 50
+PACK_ROWS = 256
 
 
 def main() -> None:
     endpoint, begin, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
     store = Seaweed(folder).open_store(endpoint=endpoint)
     owner = f"{begin // 1_000_000:016x}"  # the same after it was killed: its packs are joined
-    member = TeamVectors(store, FORMAT, folder / "keys", owner)
+    member = TeamVectors(store, FORMAT, folder, owner)
     member.find(make_texts(1), 60.0)
     while True:
         texts = make_texts(PACK_ROWS, begin=begin)
-        member.contribute(texts, make_vectors(texts))
-        member.flush(60.0, everything=True)
-        if member.waiting:
+        contribute(member, texts)
+        if member.problem:
             raise SystemExit(member.problem)
         sys.stdout.write(f"{begin} {begin + PACK_ROWS}\n")
         sys.stdout.flush()

@@ -51,9 +51,6 @@ MIN_SPARE_VECTORS = 10_000
 # least as long as a slow store needs for two answers.
 MAX_LOOKUP_RATIO, MIN_LOOKUP_SECONDS, DEFAULT_LOOKUP_SECONDS = 1.0, 1.5, 5.0
 
-# When an index is closed, its last contributions are waited for.
-CONTRIBUTE_TIMEOUT_SECONDS = 3.0
-
 # Model fingerprint and dimensions -> the team's vectors, if there are any.
 GetTeamVectors: TypeAlias = Callable[[str, int], TeamVectors | None]
 
@@ -116,7 +113,7 @@ class VectorIndex:
         self._close_guard.close()
         self._log_counts()
         if team := self._find_team():
-            team.flush(CONTRIBUTE_TIMEOUT_SECONDS, everything=True)
+            team.save()
         if self._shared:
             self._shared.close()
         self.table.close()
@@ -167,6 +164,8 @@ class VectorIndex:
             raise
         finally:
             self._embedding_count = 0
+        if not self._pending and (team := self._find_team()):
+            team.save()  # before the index counts as complete
         return EmbedStep(tuple(finished), partial)
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
@@ -196,7 +195,7 @@ class VectorIndex:
         """Delete vectors that are long unused and join what many small additions left."""
         self._log_counts()
         if team := self._find_team():
-            team.flush()
+            team.save()
         self._store.restrict_to_owner()
         in_use = self._store.catalog.count_texts()
         if has_spare := len(self.table) - in_use > max(MIN_SPARE_VECTORS, in_use):

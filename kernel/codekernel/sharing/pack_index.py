@@ -18,7 +18,7 @@ import numpy.typing as npt
 from codekernel.errors import StorageError
 from codekernel.sharing.object_store import ObjectMissing, ObjectStore
 from codekernel.sharing.vector_pack import PackDamaged, PackFormat, PackName, parse_pack_name
-from codekernel.storage.safe_files import make_private_parents, write_bytes_atomically
+from codekernel.storage.safe_files import write_bytes_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -158,9 +158,8 @@ class PackIndex:
             return None
         self.fetched_bytes += len(head)
         try:
-            make_private_parents(self._folder)
             write_bytes_atomically(cached, head)
-        except (OSError, StorageError) as error:
+        except StorageError as error:
             logger.info("keys of the team's vectors are not kept: %s", error)
         return _take_prefixes(keys)
 

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 
 from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.errors import ApiKeyNotFound, KernelError, StorageError
+from codekernel.sharing.contributions import PackOutbox
 from codekernel.sharing.object_store import ObjectStore, StorePlace
-from codekernel.sharing.team_vectors import TeamVectors
+from codekernel.sharing.team_vectors import OUTBOX_FOLDER, TeamVectors
 from codekernel.sharing.vector_pack import PackFormat, PackName, TeamSecret, parse_pack_name
-from codekernel.storage.safe_files import make_private_parents, write_bytes_atomically
+from codekernel.storage.safe_files import write_bytes_atomically
 from codekernel.storage.user_data import UserData
 
 logger = logging.getLogger(__name__)
@@ -70,6 +71,7 @@ class Team:
     ) -> None:
         """``get_secret`` reads the vault, and raises ApiKeyNotFound."""
         self._folder = user_data.sharing_folder
+        self._outbox = PackOutbox(self._folder / OUTBOX_FOLDER)
         self._get_settings = get_settings
         self._get_secret = get_secret
         self._environ = environ
@@ -91,10 +93,9 @@ class Team:
                 return None
             if model not in self._vectors:
                 pack_format = PackFormat(self._opened.secret, model, dimensions)
-                keys_folder = self._folder / f"{self._opened.secret.tag}-{model[:16]}"
                 owner = self.read_owner() if settings.mode is SharingMode.READ_WRITE else ""
                 store = self._opened.store
-                self._vectors[model] = TeamVectors(store, pack_format, keys_folder, owner)
+                self._vectors[model] = TeamVectors(store, pack_format, self._folder, owner)
             return self._vectors[model]
 
     def open_store(self) -> OpenedStore:
@@ -128,7 +129,6 @@ class Team:
             owner = ""
         if not _OWNER.fullmatch(owner):
             owner = secrets.token_hex(8)
-            make_private_parents(path.parent)
             write_bytes_atomically(path, owner.encode())
         return owner
 
@@ -156,6 +156,14 @@ class Team:
         for pack in own:
             store.delete(pack.name)
         return sum(pack.rows for pack in own)
+
+    def count_waiting(self) -> int:
+        """Return how many vectors wait in the outbox."""
+        return sum(pack.rows for pack, _ in self._outbox.list_packs())
+
+    def send_waiting(self) -> int:
+        """Send what waits in the outbox now; return how many vectors. Raises KernelError."""
+        return self._outbox.send_all(self.open_store().store)
 
     def try_store(self) -> str:
         """Use the store once, in each way the settings ask for; return what was wrong, or nothing.

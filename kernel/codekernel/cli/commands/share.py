@@ -32,6 +32,9 @@ def run_share(args: argparse.Namespace) -> int:
     with _open_team(user_data, settings) as team:
         if args.action == "forget":
             return _forget(team, settings, is_confirmed=args.yes)
+        if args.action == "send":
+            print_line(f"sent: {team.send_waiting()} vectors")
+            return ExitCode.OK
         return _print_status(team, settings, as_json=args.json)
 
 
@@ -55,7 +58,12 @@ def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> in
     problem = team.try_store() if settings.store else ""
     models = team.list_contributions() if settings.store and not problem else []
     if as_json:
-        fields = {"store": settings.store, "mode": settings.mode.value, "problem": problem}
+        fields = {
+            "store": settings.store,
+            "mode": settings.mode.value,
+            "problem": problem,
+            "waiting": team.count_waiting(),
+        }
         print_line(json.dumps({**fields, "models": [_encode(each) for each in models]}))
         return ExitCode.FAILED if problem else ExitCode.OK
     if not settings.store:
@@ -63,6 +71,8 @@ def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> in
         return ExitCode.OK
     print_line(f"store: {escape_line(settings.store)}")
     print_line(f"{settings.mode.value}: {_WHAT_LEAVES[settings.mode]}")
+    if waiting := team.count_waiting():
+        print_line(f"{waiting} vectors wait to be contributed")
     if problem:
         print_line(f"PROBLEM: {escape_line(problem)}")
         return ExitCode.FAILED
