@@ -101,6 +101,7 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
     assert broad == {
         "indexing/index_worker.py",
         "runtime/sessions.py",
+        "sharing/object_store.py",
         "sync/runner.py",
         "storage/vault/vault_key.py",
         "transport/listener.py",

@@ -456,6 +456,15 @@ export interface SettingsFile {
   hub?: HubSection;
   telegram?: TelegramSection;
   lark?: LarkSection;
+  sharing?: SharingSection;
+}
+
+/** `sharing`, which is not in the front end's document; salt and keys are in the vault. */
+export interface SharingSection {
+  store?: string;
+  mode?: 'read' | 'read-write';
+  endpoint?: string;
+  region?: string;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */

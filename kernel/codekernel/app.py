@@ -42,6 +42,7 @@ from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
 from codekernel.runtime.late_services import (
     get_model_pool,
+    make_team_vectors_getter,
     open_agent_turns,
     open_conversations,
     preload_modules,
@@ -118,7 +119,7 @@ class Kernel:
         self._vault = Vault(user_data, environ, may_quarantine=lambda: self._instance_lock.is_held)
         self._earlier_folder = EarlierDesktopFolder(user_data, self._vault, environ)
         self._repos = RepoRegistry(self._vault, self._clients.announce_repos_changed)
-        self._build_services(user_data)
+        self._build_services(user_data, environ)
 
     def run(self) -> int:
         """Answer until stopped; return the exit code."""
@@ -220,7 +221,7 @@ class Kernel:
             timeouts.append(1.0)
         return min((each for each in timeouts if each is not None), default=None)
 
-    def _build_services(self, user_data: UserData) -> None:
+    def _build_services(self, user_data: UserData, environ: Mapping[str, str]) -> None:
         self._keys = ApiKeys(self._vault)
         self._settings = settings = LiveSettings(
             user_data.settings_file,
@@ -228,7 +229,10 @@ class Kernel:
             self._keys.has,
             detect_hardware,
         )
-        self._workspaces = Workspaces(user_data, settings, get_model_pool, self._get_linger_seconds)
+        team = make_team_vectors_getter(user_data, settings, self._keys, environ)
+        self._workspaces = Workspaces(
+            user_data, settings, get_model_pool, self._get_linger_seconds, team
+        )
         self._conversations = Lazy(
             lambda: open_conversations(user_data, self._vault, lambda: settings.current)
         )

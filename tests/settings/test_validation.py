@@ -5,7 +5,12 @@ from typing import Any, NoReturn
 import pytest
 from codekernel.domain.settings import AgentCommand, Hardware
 from codekernel.errors import InvalidSettings, VaultUnavailable
-from codekernel.protocol.settings_file import HubSection, SettingsFile
+from codekernel.protocol.settings_file import (
+    HubSection,
+    SettingsFile,
+    SharingSection,
+    parse_settings,
+)
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.loading import (
     check_settings_file,
@@ -499,3 +504,30 @@ def test_a_hub_with_a_tunnel_and_a_foreign_page_breaks_no_rule() -> None:
         tunnel_url="https://hub.example.com",
     )
     assert find_rule_violations(SettingsFile(hub=section)) == []
+
+
+@pytest.mark.parametrize(
+    ("section", "place"),
+    [
+        (SharingSection(store="team"), "sharing.store"),
+        (SharingSection(store="ftp://host/x"), "sharing.store"),
+        (SharingSection(store="s3://"), "sharing.store"),
+        (SharingSection(store="s3://id:secret@bucket"), "sharing:credentials"),
+        (SharingSection(store="s3://team", endpoint="minio:9000"), "sharing.endpoint"),
+    ],
+)
+def test_rules_of_sharing(section: SharingSection, place: str) -> None:
+    (violation,) = find_rule_violations(SettingsFile(sharing=section))
+    assert place in violation
+    assert "secret" not in violation
+
+
+@pytest.mark.parametrize("store", ["", "s3://team/code", "gs://team", "az://team", str(Path.cwd())])
+def test_a_folder_or_a_bucket_breaks_no_rule(store: str) -> None:
+    sharing = SharingSection(store=store, endpoint="http://127.0.0.1:8333")
+    assert find_rule_violations(SettingsFile(sharing=sharing)) == []
+
+
+def test_an_unknown_mode_of_sharing_is_explained() -> None:
+    with pytest.raises(InvalidSettings, match=r"sharing.mode must be one of read, read-write"):
+        parse_settings(b'{"sharing": {"mode": "write"}}')

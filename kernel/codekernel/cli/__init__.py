@@ -4,6 +4,7 @@ Modules, in the order data meets them:
 
     main.py             the entry point: Ctrl-C handler, ``serve`` at once
     arguments.py        the argparse parser of every command, and the run of one
+    team_arguments.py   the arguments of ``share``
     argument_types.py   values of options: numbers and ports
     install_arguments.py  those of ``install`` and ``uninstall``
     process.py          exit codes, signals, the end of the process

@@ -25,6 +25,7 @@ from codekernel.cli.install_arguments import add_install_arguments, add_uninstal
 from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, run_serve
 from codekernel.cli.output import terminal
 from codekernel.cli.process import ExitCode, exit_now
+from codekernel.cli.team_arguments import add_share_arguments
 from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import KernelError
 
@@ -384,6 +385,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
     "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),
+    "share": ("show or delete what you share with your team", add_share_arguments),
     "key": ("keep the API keys of chat models, encrypted", _add_key),
 }
 

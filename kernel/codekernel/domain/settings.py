@@ -140,6 +140,23 @@ class LarkSettings:
     notices_only: bool = False
 
 
+class SharingMode(Enum):
+    """What a kernel does with its team's store."""
+
+    READ = "read"
+    READ_WRITE = "read-write"
+
+
+@dataclass(frozen=True, slots=True)
+class SharingSettings:
+    """The store of a team, a folder or a bucket; nothing is shared while ``store`` is empty."""
+
+    store: str = ""
+    mode: SharingMode = SharingMode.READ
+    endpoint: str = ""
+    region: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class AgentCommand:
     """A foreign agent: the program that is started for it, which speaks ACP on its stdio."""
@@ -168,6 +185,7 @@ class Settings:
     hub: HubOptions = field(default_factory=HubOptions)
     telegram: TelegramSettings = field(default_factory=TelegramSettings)
     lark: LarkSettings = field(default_factory=LarkSettings)
+    sharing: SharingSettings = field(default_factory=SharingSettings)
 
 
 @dataclass(frozen=True, slots=True)

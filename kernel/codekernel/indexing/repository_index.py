@@ -40,7 +40,7 @@ from codekernel.storage.index_store import (
 
 if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance
-    from codekernel.indexing.vector_index import VectorIndex
+    from codekernel.indexing.vector_index import GetTeamVectors, VectorIndex
     from codekernel.inference.model_pool import ModelPool
     from codekernel.storage.process_lock import ProcessLock
 
@@ -66,6 +66,7 @@ class RepositoryIndex:
         *,
         timings: IndexTimings = DEFAULT_TIMINGS,
         is_on_battery: Callable[[], bool] = is_on_battery,
+        get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
     ) -> None:
         """Open what there is. Raises StorageError. No thread runs before ``start``.
 
@@ -74,7 +75,7 @@ class RepositoryIndex:
         self.throttle = throttle or BackgroundThrottle()
         self._root = root
         self._folder = folder
-        self._get_model_pool = get_model_pool
+        self._get_model_pool, self._get_team_vectors = get_model_pool, get_team_vectors
         self._timings = timings
         self._is_on_battery = is_on_battery
         self._plan: IndexPlan | None = None
@@ -390,7 +391,8 @@ class RepositoryIndex:
     def _open_vector_index(self, config: ConfigPlan, performance: "Performance") -> "VectorIndex":
         from codekernel.indexing.vector_index import VectorIndex  # noqa: PLC0415 - heavy
 
-        index = VectorIndex(config, performance, self._get_model_pool(), self.store, self.throttle)
+        parts = (self._get_model_pool(), self.store, self.throttle)
+        index = VectorIndex(config, performance, *parts, get_team_vectors=self._get_team_vectors)
         self._recovery_message = index.table.repair_message or self._recovery_message
         freeze_imported_objects()
         return index

@@ -7,9 +7,10 @@ speed. Heavy to import.
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -19,8 +20,14 @@ from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.inference.model_pool import Embedder, ModelPool
+from codekernel.sharing.team_vectors import TeamVectors
 from codekernel.storage.index_store import IndexStore
-from codekernel.storage.vectors.in_memory_vectors import Int64Array, sort_unique
+from codekernel.storage.vectors.in_memory_vectors import (
+    AnyFloatArray,
+    Int64Array,
+    round_rows,
+    sort_unique,
+)
 from codekernel.storage.vectors.shared_vectors import SharedVectors
 from codekernel.storage.vectors.vector_table import VectorTable
 
@@ -33,9 +40,19 @@ TARGET_BATCH_SECONDS = 0.4
 # How fast the batch may grow while the speed of a model is still being measured.
 MAX_BATCH_GROWTH = 8
 
+# If no larger share of a batch had to be embedded, the next one is larger.
+MAX_MISSING_SHARE = 0.1
+
 # Vectors of texts that are in no file any more are kept for a branch that comes back, up to as
 # many as there are texts in use, and never fewer than these.
 MIN_SPARE_VECTORS = 10_000
+
+# Asking the team's store may take so many times as long as embedding is known to take, and at
+# least as long as a slow store needs for two answers.
+MAX_LOOKUP_RATIO, MIN_LOOKUP_SECONDS, DEFAULT_LOOKUP_SECONDS = 1.0, 1.5, 5.0
+
+# Model fingerprint and dimensions -> the team's vectors, if there are any.
+GetTeamVectors: TypeAlias = Callable[[str, int], TeamVectors | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +66,15 @@ class EmbedStep:
 class VectorIndex:
     """Opened, filled and closed by one thread; searched by any."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it is made of
         self,
         config: ConfigPlan,
         performance: Performance,
         model_pool: ModelPool,
         store: IndexStore,
         throttle: BackgroundThrottle,
+        *,
+        get_team_vectors: GetTeamVectors = lambda _model, _dimensions: None,
     ) -> None:
         """Load the model and open its vectors. Raises InvalidModel or StorageError."""
         self.config = config
@@ -66,7 +85,7 @@ class VectorIndex:
         self._throttle = throttle
         self._pending: OrderedDict[int, None] = OrderedDict()
         self._embedding_count = 0  # files that left the queue, and whose vectors are not stored yet
-        self._batch_size = config.batch_sizes.initial
+        self._batch_size = self._lookup_size = config.batch_sizes.initial
         self._chunks_per_second: float | None = None
         with ExitStack() as opening:
             self.embedder: Embedder = opening.enter_context(
@@ -79,6 +98,7 @@ class VectorIndex:
             self._model = opening.pop_all()
         shared = store.shared_vectors_file(model)
         self._shared = SharedVectors(shared, self.embedder.dimensions) if shared else None
+        self._get_team_vectors = get_team_vectors
         self._embedded_count = self._adopted_count = 0
         self._source_name = f"{store.folder.name}/{self.folder_name}"
         self._close_guard = CloseGuard()
@@ -92,6 +112,8 @@ class VectorIndex:
         """Close the model and the vectors; waits for running searches."""
         self._close_guard.close()
         self._log_counts()
+        if team := self._find_team():
+            team.save()
         if self._shared:
             self._shared.close()
         self.table.close()
@@ -122,16 +144,12 @@ class VectorIndex:
         texts: dict[int, str] = {}
         finished: list[int] = []
         partial: tuple[int, float] | None = None
-        while (
-            self._pending
-            and len(texts) < self._batch_size
-            and not partial
-            and not cancel.is_cancelled
-        ):
+        size = max(self._batch_size, self._lookup_size)
+        while self._pending and len(texts) < size and not partial and not cancel.is_cancelled:
             self._throttle.yield_to_queries()
             file_id = next(iter(self._pending))
             missing = self._list_missing_texts(file_id, texts)
-            room = self._batch_size - len(texts)
+            room = size - len(texts)
             texts.update(missing[:room])
             if len(missing) > room:
                 partial = (file_id, room / len(missing))
@@ -146,6 +164,8 @@ class VectorIndex:
             raise
         finally:
             self._embedding_count = 0
+        if not self._pending and (team := self._find_team()):
+            team.save()  # before the index counts as complete
         return EmbedStep(tuple(finished), partial)
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
@@ -174,6 +194,8 @@ class VectorIndex:
     def compact(self) -> None:
         """Delete vectors that are long unused and join what many small additions left."""
         self._log_counts()
+        if team := self._find_team():
+            team.save()
         self._store.restrict_to_owner()
         in_use = self._store.catalog.count_texts()
         if has_spare := len(self.table) - in_use > max(MIN_SPARE_VECTORS, in_use):
@@ -230,17 +252,23 @@ class VectorIndex:
             return
         if cancel.is_cancelled:
             raise Cancelled("embedding was stopped")
+        asked = len(texts)
         self._adopt_vectors(texts)
-        if not texts:
-            return
-        started = time.monotonic()
-        keys = np.fromiter(texts, dtype=np.int64)
-        vectors = self.embedder.embed_documents(list(texts.values()), cancel)
-        self.table.add(keys, vectors)
-        if self._shared:
-            self._shared.add(keys, vectors)
-        self._embedded_count += len(keys)
-        self._update_batch_size(len(texts), time.monotonic() - started)
+        self._adopt_from_team(texts)
+        # Finding takes a fraction of the time of embedding: more is looked up at once.
+        is_found = len(texts) <= asked * MAX_MISSING_SHARE
+        self._lookup_size = min(MAX_BATCH_SIZE, asked * MAX_BATCH_GROWTH) if is_found else 0
+        entries = list(texts.items())
+        while entries:
+            batch = dict(entries[: self._batch_size])
+            del entries[: len(batch)]
+            started = time.monotonic()
+            vectors = round_rows(self.embedder.embed_documents(list(batch.values()), cancel))
+            self._store_vectors(np.fromiter(batch, dtype=np.int64), vectors)
+            self._embedded_count += len(batch)
+            self._update_batch_size(len(batch), time.monotonic() - started)
+            if team := self._find_team():
+                team.contribute(batch, vectors)
 
     def _adopt_vectors(self, texts: dict[int, str]) -> None:
         """Take over what was embedded for any index before; ``texts`` loses what is found."""
@@ -251,9 +279,32 @@ class VectorIndex:
         keys, vectors = self._shared.find(np.fromiter(texts, dtype=np.int64))
         if len(keys):
             self.table.add(keys, vectors)
-            self._adopted_count += len(keys)
-            for key in keys.tolist():
-                del texts[key]
+            self._count_adopted(keys, texts)
+
+    def _adopt_from_team(self, texts: dict[int, str]) -> None:
+        """Take over what the team has embedded; ``texts`` loses what is found."""
+        team = self._find_team() if texts else None
+        if team is None:
+            return
+        rate = self._chunks_per_second
+        wait = len(texts) / rate * MAX_LOOKUP_RATIO if rate else DEFAULT_LOOKUP_SECONDS
+        keys, vectors = team.find(texts, max(MIN_LOOKUP_SECONDS, wait))
+        if len(keys):
+            self._store_vectors(keys, vectors)
+            self._count_adopted(keys, texts)
+
+    def _find_team(self) -> TeamVectors | None:
+        return self._get_team_vectors(self.embedder.folder.fingerprint, self.embedder.dimensions)
+
+    def _store_vectors(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
+        self.table.add(keys, vectors)
+        if self._shared:
+            self._shared.add(keys, vectors)
+
+    def _count_adopted(self, keys: Int64Array, texts: dict[int, str]) -> None:
+        self._adopted_count += len(keys)
+        for key in keys.tolist():
+            del texts[key]
 
     def _log_counts(self) -> None:
         """Say how many texts were embedded, and how many had been embedded before."""

@@ -18,6 +18,7 @@ from codekernel.domain.settings import (
     DEFAULT_TELEGRAM_API_BASE,
     ModelKind,
     Settings,
+    SharingMode,
 )
 from codekernel.errors import InvalidSettings
 
@@ -223,6 +224,15 @@ class LarkSection(_Section, frozen=True):
     notices_only: bool = False
 
 
+class SharingSection(_Section, frozen=True):
+    """``sharing``, which is not in the front end's document; salt and keys are in the vault."""
+
+    store: str = ""
+    mode: SharingMode = SharingMode.READ
+    endpoint: str = ""
+    region: str = ""
+
+
 _DEFAULTS = Settings()
 
 
@@ -242,6 +252,7 @@ class SettingsFile(_Section, frozen=True):
     hub: HubSection = HubSection()
     telegram: TelegramSection = TelegramSection()
     lark: LarkSection = LarkSection()
+    sharing: SharingSection = SharingSection()
 
 
 Decoded = TypeVar("Decoded")
@@ -323,7 +334,8 @@ def _describe_shape_error(message: str) -> str:
         expected, found = (_TYPE_NAMES.get(word, word) for word in mismatch.groups())
         return f"{subject} must be {expected}, got {found}"
     if fact.startswith("Invalid enum value"):
-        kinds = ", ".join(kind.value for kind in ModelKind)
+        known = SharingMode if key == "sharing.mode" else ModelKind
+        kinds = ", ".join(kind.value for kind in known)
         return f"{subject} must be one of {kinds}, got {fact.removeprefix('Invalid enum value ')}"
     if fact.endswith("out of range"):
         return f"{subject} must be a number of reasonable size, got one that is out of range"

@@ -1,20 +1,23 @@
 """Services that import much: each is imported when it is needed, after the kernel is ready."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from codekernel.domain.concurrency import make_switch_interval_setter
+from codekernel.domain.concurrency import Lazy, make_switch_interval_setter
 from codekernel.domain.settings import Settings
+from codekernel.settings.live import LiveSettings
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
+    from codekernel.indexing.vector_index import GetTeamVectors
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.sharing.team import Team
 
 
 def preload_modules() -> None:
@@ -43,6 +46,20 @@ def open_conversations(
         ApiKeys(vault).get,
         on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
+
+
+def make_team_vectors_getter(
+    user_data: UserData, settings: LiveSettings, keys: ApiKeys, environ: Mapping[str, str]
+) -> "GetTeamVectors":
+    """Return what finds the team's vectors of a model; nothing is opened yet."""
+
+    def open_team() -> "Team":
+        from codekernel.sharing.team import Team  # noqa: PLC0415 - with the first repository
+
+        return Team(user_data, lambda: settings.current.sharing, keys.get, environ)
+
+    team = Lazy(open_team)
+    return lambda model, dimensions: team().get_vectors(model, dimensions)
 
 
 def remove_unfinished_writes(user_data: UserData) -> None:

@@ -26,7 +26,7 @@ from codekernel.settings.live import LiveSettings
 if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.conversation.retriever import RepositoryAccess
-    from codekernel.indexing.vector_index import VectorIndex
+    from codekernel.indexing.vector_index import GetTeamVectors, VectorIndex
     from codekernel.inference.model_pool import ModelPool
 
 logger = logging.getLogger(__name__)
@@ -140,15 +140,19 @@ class Workspace:
         logger.info("closed the workspace of %s", self.repo.name)
 
 
-def open_workspace(
+def open_workspace(  # noqa: PLR0913 - what it is made of
     repo: Repo,
     folder: Path,
     settings: LiveSettings,
     get_model_pool: "Callable[[], ModelPool]",
     throttle: BackgroundThrottle,
+    *,
+    get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
 ) -> Workspace:
     """Open the index in ``folder``; models and call graph are opened when they are needed."""
-    index = RepositoryIndex(repo.path, folder, get_model_pool, throttle)
+    index = RepositoryIndex(
+        repo.path, folder, get_model_pool, throttle, get_team_vectors=get_team_vectors
+    )
 
     def reconfigure(changed: Settings) -> None:
         index.reconfigure(build_index_plan(changed, is_certain=True))

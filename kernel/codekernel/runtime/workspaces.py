@@ -25,6 +25,7 @@ from codekernel.storage.safe_files import explain_os_error
 from codekernel.storage.user_data import UserData
 
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
+    from codekernel.indexing.vector_index import GetTeamVectors
     from codekernel.inference.model_pool import ModelPool
     from codekernel.runtime.workspace import Workspace
     from codekernel.storage.vector_sweep import VectorSweeper
@@ -46,9 +47,11 @@ class Workspaces:
         settings: LiveSettings,
         get_model_pool: "Callable[[], ModelPool]",
         get_linger_seconds: Callable[[], float] = lambda: 0.0,
+        get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
     ) -> None:
         """``get_linger_seconds``: how long a workspace stays open after its last session."""
         self._user_data = user_data
+        self._get_team_vectors = get_team_vectors
         self._lingering = _LingeringWorkspaces(get_linger_seconds)
         self._settings = settings
         self._get_model_pool = get_model_pool
@@ -148,7 +151,14 @@ class Workspaces:
 
         folder = self._user_data.repo_index_folder(repo.id)
         mark_used(folder, repo.path)
-        return open_workspace(repo, folder, self._settings, self._get_model_pool, self._throttle)
+        return open_workspace(
+            repo,
+            folder,
+            self._settings,
+            self._get_model_pool,
+            self._throttle,
+            get_team_vectors=self._get_team_vectors,
+        )
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.indexes_folder.glob(f"{_DISCARDED_PREFIX}*"):

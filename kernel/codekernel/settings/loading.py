@@ -21,6 +21,7 @@ from codekernel.domain.settings import (
     Performance,
     RerankConfig,
     Settings,
+    SharingSettings,
     TelegramSettings,
 )
 from codekernel.errors import InvalidSettings
@@ -65,6 +66,7 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         hub=convert_values(file.hub, HubOptions),
         telegram=convert_values(file.telegram, TelegramSettings),
         lark=convert_values(file.lark, LarkSettings),
+        sharing=convert_values(file.sharing, SharingSettings),
     )
 
 
@@ -95,6 +97,7 @@ def convert_to_file(settings: Settings) -> declared.SettingsFile:
         convert_values(settings.hub, declared.HubSection),
         convert_values(settings.telegram, declared.TelegramSection),
         convert_values(settings.lark, declared.LarkSection),
+        convert_values(settings.sharing, declared.SharingSection),
     )
 
 

@@ -54,6 +54,7 @@ def find_rule_violations(file: SettingsFile) -> list[str]:
         *_check_agents(file),
         *_check_lark(file),
         *_check_hub(file),
+        *_check_sharing(file),
     ]
 
 
@@ -86,6 +87,22 @@ def _check_lark(file: SettingsFile) -> Iterator[str]:
     domain = file.lark.domain
     if domain not in {"feishu", "lark"} and not _is_origin(domain):
         yield 'lark.domain must be "feishu", "lark" or an address such as https://open.feishu.cn'
+
+
+_STORE_SCHEMES = ("s3://", "gs://", "az://")
+
+
+def _check_sharing(file: SettingsFile) -> Iterator[str]:
+    store, endpoint = file.sharing.store, file.sharing.endpoint
+    if "://" in store:
+        if not store.startswith(_STORE_SCHEMES) or not urlsplit(store).netloc:
+            yield 'sharing.store must be a folder or a bucket such as "s3://team/codekernel"'
+        elif "@" in store or "?" in store:
+            yield "sharing.store must not hold a key: codekernel key set sharing:credentials"
+    elif store and not Path(store).is_absolute():
+        yield "sharing.store must be the absolute path of a folder, or a bucket: s3://team"
+    if endpoint and not _is_origin(endpoint):
+        yield "sharing.endpoint must be an address such as https://s3.example.com"
 
 
 def _is_origin(text: str) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from codekernel import __version__
 from codekernel.adapters.acp.agent_process import find_program
 from codekernel.agent.session_store import UnknownSessionFormat, parse_session
+from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
 from codekernel.conversation.history import ConversationHistories
@@ -22,6 +23,7 @@ from codekernel.errors import KernelError, StorageError
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import PROTOCOL_VERSION
 from codekernel.settings.live import LiveSettings
+from codekernel.sharing.team import Team
 from codekernel.storage import index_examination, quarantine
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.quarantine import is_irregular, is_quarantined
@@ -254,6 +256,7 @@ def run_doctor(args: argparse.Namespace) -> int:
     examinations = (
         _examine_settings,
         _examine_vault,
+        _examine_sharing,
         partial(examine_indexes, fix=args.fix),
         partial(examine_user_files, fix=args.fix),
         _examine_hardware,
@@ -299,6 +302,15 @@ def _examine_settings(user_data: UserData, vault: Vault) -> Iterator[CheckResult
             yield False, f"agent {agent.name}: {find_program(agent, {**os.environ, **agent.env})}"
         except KernelError as error:
             yield True, f"agent {error}"
+
+
+def _examine_sharing(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
+    sharing = load_settings(user_data.settings_file).sharing
+    if not sharing.store:
+        yield False, "sharing: nothing is shared with a team"
+        return
+    problem = Team(user_data, lambda: sharing, ApiKeys(vault).get, os.environ).try_store()
+    yield bool(problem), f"sharing: {problem or f'{sharing.store} works, {sharing.mode.value}'}"
 
 
 def _examine_vault(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:

@@ -49,6 +49,13 @@ class QuantizedVectors(NamedTuple):
     scale: FloatArray  # what makes a row's cosine with itself one
 
 
+def round_rows(vectors: AnyFloatArray) -> npt.NDArray[np.float16]:
+    """Return rows of length one, rounded as they are stored; float16 rows have been before."""
+    if vectors.dtype == np.float16:
+        return vectors
+    return normalize_rows(vectors).astype(np.float16)
+
+
 def normalize_rows(vectors: AnyFloatArray) -> FloatArray:
     """Scale each row to length one; a row that is zero, or holds NaN or infinity, becomes zero."""
     rows = np.asarray(vectors, dtype=np.float32)

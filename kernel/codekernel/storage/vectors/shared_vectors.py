@@ -40,11 +40,10 @@ from codekernel.storage.safe_files import (
 )
 from codekernel.storage.vectors.in_memory_vectors import (
     AnyFloatArray,
-    FloatArray,
     Int64Array,
     VectorKeysLike,
     find_in_sorted,
-    normalize_rows,
+    round_rows,
     sort_unique,
 )
 from codekernel.storage.vectors.lance_table import HalfArray, compute_fingerprints
@@ -92,17 +91,17 @@ class SharedVectors:
         self._dimensions = dimensions
         self._database: sqlite3.Connection | None = None
 
-    def find(self, keys: VectorKeysLike) -> tuple[Int64Array, FloatArray]:
+    def find(self, keys: VectorKeysLike) -> tuple[Int64Array, HalfArray]:
         """Return which of these keys have a vector, and their vectors."""
         wanted = np.asarray(keys, dtype=np.int64).tolist()
         found = self._run(lambda database: self._find(database, wanted))
         if found is None:
-            return np.empty(0, np.int64), np.empty((0, self._dimensions), np.float32)
+            return np.empty(0, np.int64), np.empty((0, self._dimensions), np.float16)
         return found
 
     def add(self, keys: VectorKeysLike, vectors: AnyFloatArray) -> None:
         """Add rows; a key that has a vector already keeps it."""
-        numbers = normalize_rows(vectors).astype(np.float16)
+        numbers = round_rows(vectors)
         self._run(lambda database: _insert(database, np.asarray(keys, np.int64), numbers))
 
     def copy_once(
@@ -127,7 +126,7 @@ class SharedVectors:
 
     def _find(
         self, database: sqlite3.Connection, wanted: list[int]
-    ) -> tuple[Int64Array, FloatArray]:
+    ) -> tuple[Int64Array, HalfArray]:
         statement = "SELECT key, fingerprint, numbers FROM vector WHERE key IN"
         rows = list(query_in(database, statement, wanted))
         keys = np.array([row[0] for row in rows], np.int64)
@@ -139,7 +138,7 @@ class SharedVectors:
         if not is_intact.all():
             _delete(database, keys[~is_intact])
             logger.warning("%d vectors in %s are damaged", (~is_intact).sum(), self._path)
-        return keys[is_intact], numbers[is_intact].astype(np.float32)
+        return keys[is_intact], numbers[is_intact]
 
     def _run(self, use: Callable[[sqlite3.Connection], Result]) -> Result | None:
         """Open the database if needed and use it; quarantine one that is damaged, and try again."""

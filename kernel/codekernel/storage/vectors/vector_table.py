@@ -26,7 +26,7 @@ from codekernel.storage.vectors.in_memory_vectors import (
     Int64Array,
     VectorKeySet,
     VectorKeysLike,
-    normalize_rows,
+    round_rows,
     sort_unique,
 )
 from codekernel.storage.vectors.lance_table import (
@@ -263,7 +263,7 @@ class VectorTable:
             if not absent.any():
                 return
             # Rounded as on disk, so that a search does not change with the next start.
-            single = normalize_rows(vectors[first[absent]]).astype(np.float16)
+            single = round_rows(vectors[first[absent]])
             self._has_snapshot = False
             contents.lance_table().add(fresh[absent], single)
             contents.in_memory.append(fresh[absent], single)

@@ -1,0 +1,118 @@
+"""``codekernel share``: what a team's store holds, and what this machine has contributed to it."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from codekernel.cli.model_selection import load_settings
+from codekernel.cli.output.terminal import print_line, print_notice
+from codekernel.cli.process import ExitCode
+from codekernel.domain.settings import SharingMode, SharingSettings
+from codekernel.domain.untrusted_text import escape_line
+from codekernel.errors import ApiKeyNotFound
+from codekernel.sharing.team import ContributedModel, Team
+from codekernel.storage.user_data import UserData, open_user_data
+from codekernel.storage.vault.vault import ApiKeys, CommandVault
+
+_MEGABYTE = 2**20
+
+_WHAT_LEAVES = {
+    SharingMode.READ: "nothing leaves this machine but the names of the packs it reads",
+    SharingMode.READ_WRITE: "vectors and salted hashes of the texts embedded here leave",
+}
+
+
+def run_share(args: argparse.Namespace) -> int:
+    """Run one action. Raises KernelError."""
+    user_data = open_user_data(args.user_data, os.environ)
+    settings = load_settings(user_data.settings_file).sharing
+    with _open_team(user_data, settings) as team:
+        if args.action == "forget":
+            return _forget(team, settings, is_confirmed=args.yes)
+        if args.action == "send":
+            print_line(f"sent: {team.send_waiting()} vectors")
+            return ExitCode.OK
+        return _print_status(team, settings, as_json=args.json)
+
+
+@contextmanager
+def _open_team(user_data: UserData, settings: SharingSettings) -> Iterator[Team]:
+    vault = CommandVault(user_data, os.environ)
+
+    def get_secret(name: str) -> str:
+        if not user_data.database_file.exists():  # which reading would make
+            raise ApiKeyNotFound(name)
+        return ApiKeys(vault).get(name)
+
+    try:
+        yield Team(user_data, lambda: settings, get_secret, os.environ)
+    finally:
+        vault.close()
+
+
+def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> int:
+    """Print what the store holds; FAILED if it cannot be used as the settings ask."""
+    problem = team.try_store() if settings.store else ""
+    models = team.list_contributions() if settings.store and not problem else []
+    if as_json:
+        fields = {
+            "store": settings.store,
+            "mode": settings.mode.value,
+            "problem": problem,
+            "waiting": team.count_waiting(),
+        }
+        print_line(json.dumps({**fields, "models": [_encode(each) for each in models]}))
+        return ExitCode.FAILED if problem else ExitCode.OK
+    if not settings.store:
+        print_line("nothing is shared: sharing.store in settings.json is empty")
+        return ExitCode.OK
+    print_line(f"store: {escape_line(settings.store)}")
+    print_line(f"{settings.mode.value}: {_WHAT_LEAVES[settings.mode]}")
+    if waiting := team.count_waiting():
+        print_line(f"{waiting} vectors wait to be contributed")
+    if problem:
+        print_line(f"PROBLEM: {escape_line(problem)}")
+        return ExitCode.FAILED
+    for each in models:
+        print_line(_format_model(each))
+    if not models:
+        print_line("it holds no vectors yet")
+    return ExitCode.OK
+
+
+def _forget(team: Team, settings: SharingSettings, *, is_confirmed: bool) -> int:
+    if not is_confirmed and sys.stdin.isatty():
+        own = sum(each.own_vectors for each in team.list_contributions())
+        print_notice(f"{own} vectors that this machine has contributed will be deleted")
+        print("Delete them? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            print_line("nothing was deleted")
+            return ExitCode.OK
+    print_line(f"deleted: {team.forget_contributions()} vectors")
+    if settings.mode is SharingMode.READ_WRITE:
+        print_notice('what is embedded from now on is contributed again; sharing.mode "read" ends')
+    return ExitCode.OK
+
+
+def _format_model(model: ContributedModel) -> str:
+    salt = "" if model.is_own_salt else " (of another salt, not used here)"
+    size = model.size_bytes / _MEGABYTE
+    return (
+        f"model {model.model[:16]}: {model.vectors} vectors, {model.packs} packs, {size:.1f} MB;"
+        f" of this machine {model.own_vectors} in {model.own_packs}{salt}"
+    )
+
+
+def _encode(model: ContributedModel) -> dict[str, object]:
+    return {
+        "model": model.model,
+        "isOwnSalt": model.is_own_salt,
+        "packs": model.packs,
+        "vectors": model.vectors,
+        "sizeBytes": model.size_bytes,
+        "ownPacks": model.own_packs,
+        "ownVectors": model.own_vectors,
+    }

@@ -1,0 +1,81 @@
+"""One developer opens a repository: ``team_child.py`` with a JSON object of ``Errand`` on stdin.
+
+Prints how long it took until everything was indexed, and where the vectors came from.
+"""
+
+import dataclasses
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from codekernel.domain.settings import SharingMode, SharingSettings
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_pool import ModelPool
+from codekernel.search.pipeline import Searcher
+from codekernel.settings.local_models import get_bundled_folder
+from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, Team
+from codekernel.storage.user_data import UserData
+
+CHUNK_CHARS = 950
+HITS = 10
+SEND_TIMEOUT_SECONDS = 60.0
+# Further ones depend on the order in which threads add up, also in one index.
+DIGITS = 6
+
+
+@dataclasses.dataclass(frozen=True)
+class Errand:
+    """What to open, in which userData folder, with which store; an empty store for none."""
+
+    root: str
+    user_data: str
+    number: int
+    model: str
+    store: str
+    endpoint: str
+    credentials: str
+    queries: Sequence[str]
+
+
+def main() -> None:
+    """Index, search, print."""
+    errand = Errand(**json.load(sys.stdin))
+    user_data = UserData(Path(errand.user_data))
+    sharing = SharingSettings(errand.store, SharingMode.READ_WRITE, errand.endpoint)
+    secrets = {SALT_NAME: "the salt of a benchmark", CREDENTIALS_NAME: errand.credentials}
+    team = Team(user_data, lambda: sharing, secrets.__getitem__, {})
+    pool = ModelPool()
+    config = ConfigPlan(errand.model, get_bundled_folder() / errand.model, CHUNK_CHARS)
+    started, cpu = time.monotonic(), time.process_time()
+    index = RepositoryIndex(
+        Path(errand.root),
+        user_data.repo_index_folder(errand.number),
+        lambda: pool,
+        get_team_vectors=team.get_vectors,
+    )
+    index.start(IndexPlan(configs=(config,)))
+    while not index.is_idle:
+        time.sleep(0.01)
+    seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+    (vectors,) = index.vector_indexes
+    folder = vectors.embedder.folder
+    hits = [
+        [(hit.chunk.path, hit.chunk.begin_line, round(hit.score, DIGITS)) for hit in found]
+        for query in errand.queries
+        if (found := Searcher(Path(errand.root), index).search(query, HITS))
+    ]
+    shared = team.get_vectors(folder.fingerprint, vectors.embedder.dimensions)
+    chunks = len(vectors.table)
+    index.close()
+    counts = dataclasses.asdict(shared.counts) if shared else {}
+    if shared and shared.contributions:
+        shared.contributions.send(SEND_TIMEOUT_SECONDS)
+        counts["contributed"] = shared.contributions.sent + team.send_waiting()
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "chunks": chunks, "hits": hits, **counts}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,88 @@
+"""What one of a team has embedded, no other embeds; without the store everybody embeds."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from codekernel.domain.settings import SharingMode, SharingSettings
+from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, Team
+from codekernel.storage.user_data import UserData
+from indexing.counted_index import FILES, index_folder, write_files
+from indexing.harness import IndexHarness
+from support.seaweed import BUCKET, WRITER, Seaweed
+
+pytestmark = pytest.mark.slow
+
+QUERIES = ("split a line into its parts", "parse_7", "return line")
+SECRETS = {SALT_NAME: "a salt of this team", CREDENTIALS_NAME: WRITER}
+
+
+@pytest.fixture(params=["folder", "s3"])
+def sharing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharingSettings]:
+    if request.param == "folder":
+        (tmp_path / "store").mkdir()
+        yield SharingSettings(str(tmp_path / "store"), SharingMode.READ_WRITE)
+        return
+    with Seaweed(tmp_path / "weed") as server:
+        yield SharingSettings(f"s3://{BUCKET}/ck", SharingMode.READ_WRITE, server.endpoint)
+
+
+def index_as(
+    name: str, root: Path, sharing: SharingSettings, number: int = 1
+) -> tuple[IndexHarness, list[str]]:
+    """Index a folder in the userData of a member."""
+    user_data = UserData(root.parent / name)
+    team = Team(user_data, lambda: sharing, SECRETS.__getitem__, {})
+    folder = user_data.repo_index_folder(number)
+    harness, embedded = index_folder(root, folder, get_team_vectors=team.get_vectors)
+    team.send_waiting()  # what is too little for a pack of its own
+    return harness, embedded
+
+
+def list_hits(harness: IndexHarness) -> list[tuple[str, float]]:
+    return [(hit.chunk.path, hit.score) for query in QUERIES for hit in harness.search(query)]
+
+
+def test_a_team_mate_embeds_nothing_and_finds_the_same_to_the_digit(
+    tmp_path: Path, sharing: SharingSettings
+) -> None:
+    roots = [tmp_path / name for name in ("one", "two", "three")]
+    write_files(roots[0])
+    for root in roots[1:]:
+        shutil.copytree(roots[0], root)
+    first, embedded = index_as("ann", roots[0], sharing)
+    assert len(embedded) == FILES
+    hits = list_hits(first)
+    assert hits
+    first.close()
+    for name, root, number in (("bob", roots[1], 1), ("bob", roots[2], 2), ("cid", roots[2], 1)):
+        harness, embedded = index_as(name, root, sharing, number)
+        assert embedded == []
+        assert list_hits(harness) == hits
+        harness.close()
+
+
+def test_only_what_the_team_lacks_is_embedded(tmp_path: Path, sharing: SharingSettings) -> None:
+    first_root, second_root = tmp_path / "one", tmp_path / "two"
+    write_files(first_root)
+    shutil.copytree(first_root, second_root)
+    (second_root / "new.py").write_text("def only_here(): pass\n", encoding="utf-8")
+    first, _ = index_as("ann", first_root, sharing)
+    first.close()
+    second, embedded = index_as("bob", second_root, sharing)
+    second.close()
+    assert len(embedded) == 1
+
+
+def test_without_the_store_everything_is_embedded_here(tmp_path: Path) -> None:
+    root = tmp_path / "one"
+    write_files(root)
+    gone = SharingSettings(str(tmp_path / "gone"), SharingMode.READ_WRITE)
+    team = Team(UserData(tmp_path / "ann"), lambda: gone, SECRETS.__getitem__, {})
+    folder = tmp_path / "ann" / "index" / "1"
+    harness, embedded = index_folder(root, folder, get_team_vectors=team.get_vectors)
+    assert len(embedded) == FILES
+    assert harness.search("parse_7")[0].chunk.path == "part7.py"
+    assert team.count_waiting() == FILES, "until the store is there"
+    harness.close()

@@ -1,0 +1,59 @@
+"""A way to a server that delays each request, and counts them."""
+
+import http.client
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
+from urllib.parse import urlsplit
+
+
+class SlowProxy:
+    """Passes requests on as they are, signature included: the host stays the server's."""
+
+    def __init__(self, target: str, delay_seconds: float) -> None:
+        self.requests = 0
+        self.response_bytes = 0
+        host = urlsplit(target).netloc
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def forward(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                time.sleep(delay_seconds)
+                connection = http.client.HTTPConnection(host)
+                connection.request(self.command, self.path, body, dict(self.headers))
+                answer = connection.getresponse()
+                content = answer.read()
+                connection.close()
+                proxy.requests += 1
+                proxy.response_bytes += len(content)
+                self.send_response(answer.status)
+                for name, value in answer.getheaders():
+                    if name.lower() not in {"transfer-encoding", "content-length", "connection"}:
+                        self.send_header(name, value)
+                length = answer.headers["Content-Length"] if self.command == "HEAD" else None
+                self.send_header("Content-Length", length or str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_PUT = do_DELETE = do_HEAD = do_POST = forward  # noqa: N815
+
+            def log_message(self, *_: object) -> None:
+                """Keep quiet."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
