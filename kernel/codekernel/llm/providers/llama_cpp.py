@@ -10,6 +10,7 @@ import secrets
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,7 @@ class _LoadedModel:
         self._client = make_http_client(DEFAULT_TIMEOUTS, is_local=True)
         self._tokenize_url = f"{url}/tokenize"
         self._headers = {"Authorization": f"Bearer {key}"}
+        self._wait_until_served(f"{url}/metrics")
         self.backend = RemoteBackend(
             ChatEndpoint(f"{url}/v1{CHAT_PATH}", MODEL_ALIAS, key),
             build_openai_payload,
@@ -157,6 +159,15 @@ class _LoadedModel:
         self.backend.close()
         self._client.close()
         self._server = None
+
+    def _wait_until_served(self, metrics_url: str) -> None:
+        """Wait for an answer that the server's queue gives.
+
+        A server that is freed before its queue runs is never told to end; it is then waited for
+        with the interpreter locked, and the whole process stands still.
+        """
+        with suppress(httpx.HTTPError):
+            self._client.get(metrics_url, headers=self._headers)
 
     def _count_tokens(self, text: str) -> int:
         try:
@@ -178,6 +189,7 @@ def _start_server(file: Path, performance: Performance, context_tokens: int, api
     parameters.api_keys = [api_key]
     parameters.ui = False
     parameters.endpoint_slots = False
+    parameters.endpoint_metrics = True  # asked for by _wait_until_served
     parameters.verbosity = _QUIET_VERBOSITY
     parameters.warmup = False
     parameters.n_ctx = context_tokens
