@@ -30,6 +30,7 @@ from codekernel.protocol.messages.kernel import (
     KernelStopping,
 )
 from codekernel.protocol.messages.repos import KernelServerCrashed
+from codekernel.runtime import late_services
 from codekernel.runtime.clients import (
     AnyClient,
     Client,
@@ -40,14 +41,6 @@ from codekernel.runtime.clients import (
 )
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
 from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
-from codekernel.runtime.late_services import (
-    get_model_pool,
-    make_team_vectors_getter,
-    open_agent_turns,
-    open_conversations,
-    preload_modules,
-    remove_unfinished_writes,
-)
 from codekernel.runtime.retirement import Retirement
 from codekernel.runtime.sessions import (
     Session,
@@ -132,7 +125,7 @@ class Kernel:
         self._workspaces.delete_discarded()
         self._settings.load()
         self._start_thread("needs", self._settings.log_unmet_requirements)
-        self._start_thread("preload", preload_modules)
+        self._start_thread("preload", late_services.preload_modules)
         self._start_thread("recover", self._recover_interrupted_turns)
         if self._channel:
             owner = self._attach(self._owner, self._channel, self.stop)
@@ -158,7 +151,7 @@ class Kernel:
         """Recover the turns a crash interrupted, after the start."""
         if not self._stopping.wait(RECOVERY_DELAY_SECONDS):
             self._conversations().recover_once()
-            remove_unfinished_writes(self._user_data)
+            late_services.remove_unfinished_writes(self._user_data)
             if self._user_data.sync_database_file.exists():
                 self._agents().recover(self._stopping)
 
@@ -229,15 +222,17 @@ class Kernel:
             self._keys.has,
             detect_hardware,
         )
-        team = make_team_vectors_getter(user_data, settings, self._keys, environ)
+        team = late_services.make_team_vectors_getter(user_data, settings, self._keys, environ)
         self._workspaces = Workspaces(
-            user_data, settings, get_model_pool, self._get_linger_seconds, team
+            user_data, settings, late_services.get_model_pool, self._get_linger_seconds, team
         )
         self._conversations = Lazy(
-            lambda: open_conversations(user_data, self._vault, lambda: settings.current)
+            lambda: late_services.open_conversations(
+                user_data, self._vault, lambda: settings.current
+            )
         )
         usage = UsageLedger(self._vault)
-        turns = Lazy(lambda: open_agent_turns(user_data, self._conversations()))
+        turns = Lazy(lambda: late_services.open_agent_turns(user_data, self._conversations()))
         self._agents = Lazy(lambda: self._open_agents(turns))
         self._session_services = SessionServices(
             self._workspaces,

@@ -257,7 +257,9 @@ class VectorIndex:
         self._adopt_from_team(texts)
         # Finding takes a fraction of the time of embedding: more is looked up at once.
         is_found = len(texts) <= asked * MAX_MISSING_SHARE
-        self._lookup_size = min(MAX_BATCH_SIZE, asked * MAX_BATCH_GROWTH) if is_found else 0
+        self._lookup_size = (
+            min(self.config.batch_sizes.largest, asked * MAX_BATCH_GROWTH) if is_found else 0
+        )
         entries = list(texts.items())
         while entries:
             batch = dict(entries[: self._batch_size])
