@@ -21,7 +21,7 @@ from codekernel.cli.argument_types import (
     parse_port,
     parse_port_or_zero,
 )
-from codekernel.cli.install_arguments import add_install_arguments, add_uninstall_arguments
+from codekernel.cli.install_arguments import INSTALL_COMMANDS
 from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE, run_serve
 from codekernel.cli.output import terminal
 from codekernel.cli.process import ExitCode, exit_now
@@ -370,8 +370,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
         _add_backend,
     ),
     "mcp": ("let a coding agent use search, files and calls of a repository", _add_mcp),
-    "install": ("let the coding agents on this machine use codekernel", add_install_arguments),
-    "uninstall": ("take away what install has written", add_uninstall_arguments),
+    **INSTALL_COMMANDS,
     "acp": ("be the agent of an editor: Zed, JetBrains, Neovim", _add_acp),
     "ide-tools": ("carry out what an IDE's backend asks of its plugin", _add_ide_tools),
     "serve": (

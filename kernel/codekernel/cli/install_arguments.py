@@ -6,7 +6,7 @@ import argparse
 PARTS = ("instructions", "skill", "subagent")
 
 
-def add_install_arguments(install: argparse.ArgumentParser) -> None:
+def _add_install_arguments(install: argparse.ArgumentParser) -> None:
     """Add those of ``install``."""
     _add_common_arguments(install)
     install.add_argument(
@@ -17,11 +17,6 @@ def add_install_arguments(install: argparse.ArgumentParser) -> None:
         default=(),
         help=f"besides the server, where an agent knows them: {', '.join(PARTS)}",
     )
-
-
-def add_uninstall_arguments(uninstall: argparse.ArgumentParser) -> None:
-    """Add those of ``uninstall``."""
-    _add_common_arguments(uninstall)
 
 
 def parse_parts(text: str) -> tuple[str, ...]:
@@ -52,3 +47,10 @@ def _add_common_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--json", action="store_true", help="for programs; asks for --yes to write"
     )
+
+
+# What each command is for, and what adds its arguments.
+INSTALL_COMMANDS = {
+    "install": ("let the coding agents on this machine use codekernel", _add_install_arguments),
+    "uninstall": ("take away what install has written", _add_common_arguments),
+}
