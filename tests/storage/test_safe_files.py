@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import StorageError
-from codekernel.runtime.logging_setup import log_to_file
+from codekernel.runtime.log_file import log_to_file
 from codekernel.storage.catalog.call_database import connect_calls
 from codekernel.storage.catalog.rows import connect_catalog
 from codekernel.storage.conversation_files import ConversationFiles, TurnJournalFile

@@ -3,7 +3,8 @@
 Modules, in the order data meets them:
 
     main.py             the entry point: Ctrl-C handler, ``serve`` at once
-    arguments.py        the argparse parser of every command, and the run of one
+    command_line.py     parses the command line and runs its command
+    arguments.py        the options of every command, as argparse parsers
     team_arguments.py   the arguments of ``share``
     argument_types.py   values of options: numbers and ports
     install_arguments.py  those of ``install`` and ``uninstall``

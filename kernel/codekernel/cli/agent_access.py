@@ -19,7 +19,7 @@ def open_agent_sessions(
     ``args`` has ``standalone``; ``client`` is the name that ``codekernel status`` shows.
     """
     with (
-        closing(KernelFinder(args, user_data)) as finder,
+        closing(KernelFinder(user_data, standalone=args.standalone)) as finder,
         closing(
             RemoteAgentSessions(KernelRequests(user_data.root, client, finder.connect))
         ) as sessions,

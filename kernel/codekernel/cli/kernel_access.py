@@ -3,7 +3,6 @@
 Imports little: beside a running kernel a search has a tenth of a second for everything.
 """
 
-import argparse
 import os
 import threading
 from collections.abc import Iterator
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.cli.main import STANDALONE_ENV_VARIABLE
-from codekernel.cli.output.terminal import print_notice
 from codekernel.client.connection import KernelConnection
 from codekernel.client.launcher import connect_to_kernel, wants_standalone
 from codekernel.errors import EndpointUnavailable, KernelUnavailable
@@ -20,6 +18,8 @@ from codekernel.storage.user_data import UserData
 from codekernel.transport.local_endpoint import LocalPipe
 
 if TYPE_CHECKING:
+    import argparse
+
     from codekernel.cli.kernel_startup import InProcessKernel
 
 
@@ -30,10 +30,10 @@ class KernelFinder:
     where no shared kernel can be had.
     """
 
-    def __init__(self, args: argparse.Namespace, user_data: UserData) -> None:
+    def __init__(self, user_data: UserData, *, standalone: bool) -> None:
         self._user_data = user_data
         self._is_standalone = (
-            args.standalone
+            standalone
             or bool(os.environ.get(STANDALONE_ENV_VARIABLE))
             or wants_standalone(user_data.root)
         )
@@ -53,6 +53,8 @@ class KernelFinder:
             except (EndpointUnavailable, KernelUnavailable) as error:
                 if self._has_shared:  # which has answered already
                     raise
+                from codekernel.cli.output.terminal import print_notice  # noqa: PLC0415 - a relay does without
+
                 print_notice(f"{error}; this command has an index of its own")
                 self._is_standalone = True
             else:
@@ -72,11 +74,11 @@ class KernelFinder:
 
 @contextmanager
 def open_kernel(
-    args: argparse.Namespace, user_data: UserData, client: str
+    args: "argparse.Namespace", user_data: UserData, client: str
 ) -> Iterator[KernelConnection]:
     """Attach a command to the kernel. Raises KernelError."""
     with (
-        closing(KernelFinder(args, user_data)) as finder,
+        closing(KernelFinder(user_data, standalone=args.standalone)) as finder,
         KernelConnection.open(user_data.root, client, connect=finder.connect) as kernel,
     ):
         yield kernel

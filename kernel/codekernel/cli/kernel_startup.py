@@ -21,6 +21,7 @@ from codekernel.domain.memory import limit_malloc_arenas, raise_gc_thresholds
 from codekernel.runtime import logging_setup
 from codekernel.runtime.clients import ClientInfo
 from codekernel.runtime.endpoint import ClientListener
+from codekernel.runtime.log_file import log_to_file
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import Channel, StreamChannel
@@ -61,7 +62,7 @@ def make_kernel(
     raise_gc_thresholds()
     limit_malloc_arenas()
     os.environ.setdefault(NUMPY_THREADS_ENV_VARIABLE, "1")
-    logging_setup.log_to_file(user_data.logs_folder)
+    log_to_file(user_data.logs_folder)
     return Kernel(user_data, os.environ, channel, listener=listener, owner=owner)
 
 

@@ -23,7 +23,7 @@ from codekernel.adapters.web.sessions import SESSION_LINGER_SECONDS, TabSessions
 from codekernel.domain.concurrency import start_thread
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import KernelError
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID
 from codekernel.storage.user_data import UserData
 from codekernel.transport.lines import MemoryChannel
 

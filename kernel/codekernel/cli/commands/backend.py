@@ -100,7 +100,7 @@ def _serve_http(args: argparse.Namespace, folders: list[str]) -> int:
     logging_setup.log_to_stderr()
     user_data = open_user_data(args.user_data, os.environ)
     port, secret = _get_port(args.http), _find_secret(user_data)
-    finder = KernelFinder(args, user_data)
+    finder = KernelFinder(user_data, standalone=args.standalone)
     starter = _TurnStarter(args, user_data, tuple(map(_open_root, folders)), finder)
     try:
         service = KodeService(port, secret, starter.begin, allow_remote=args.anywhere)

@@ -61,7 +61,7 @@ def _serve_ide(args: argparse.Namespace, root: Path, user_data: UserData) -> NoR
             token,
             allow_remote=args.anywhere,
         )
-    finder = KernelFinder(args, user_data)
+    finder = KernelFinder(user_data, standalone=args.standalone)
     kernel = KernelMcpClient(user_data.root, "ide-tools", root, finder.connect)
     usual = AllowListPolicy(DEFAULT_ALLOWED_PERMISSIONS)
     workspace = WorkspaceRoot.from_path(root)
