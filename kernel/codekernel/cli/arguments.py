@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -69,6 +70,7 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
             command = commands.add_parser(name, help=purpose, description=purpose)
             _add_value(command, "--user-data", "DIR", _USER_DATA_HELP)
             add_arguments(command)
+            _repeat_options(command)
     if only in {"completion", ""}:
         completion = commands.add_parser("completion", help="print the completions of a shell")
         completion.add_argument("shell", choices=SHELLS)
@@ -78,6 +80,19 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
 def find_parser(words: list[str]) -> argparse.ArgumentParser:
     """Return the parser for a command line: that of its command, or of all if it names none."""
     return build_parser(words[0] if words and words[0] in _COMMANDS else "")
+
+
+def _repeat_options(command: argparse.ArgumentParser) -> None:
+    """Have each action of a command take the command's options, too: people write them last."""
+    # argparse has no other way to them.
+    options = [each for each in command._actions if each.option_strings and each.dest != "help"]  # noqa: SLF001
+    for group in command._actions:  # noqa: SLF001
+        if not isinstance(group, argparse._SubParsersAction):  # noqa: SLF001
+            continue
+        for action in group.choices.values():
+            for option in map(copy, options):
+                option.default = argparse.SUPPRESS  # it may be in front of the action
+                action._add_action(option)  # noqa: SLF001
 
 
 def _add_search(search: argparse.ArgumentParser) -> None:
@@ -195,7 +210,7 @@ def _add_status(status: argparse.ArgumentParser) -> None:
 
 def _add_repos(repos: argparse.ArgumentParser) -> None:
     actions = repos.add_subparsers(dest="action", metavar="action")
-    listing = actions.add_parser("list", help="list them, as without an action")
+    actions.add_parser("list", help="list them, as without an action")
     add = actions.add_parser("add", help="register a folder")
     _add_value(add, "folder", "DIR", "the folder")
     remove = actions.add_parser("remove", help="forget a repository and delete its index")
@@ -207,9 +222,6 @@ def _add_repos(repos: argparse.ArgumentParser) -> None:
     _add_flag(clean, "--dry-run", "only say what would be deleted")
     _add_flag(clean, "--yes", "do not ask")
     _add_flag(repos, "--json", "for programs")
-    for action in (listing, add, remove, clean):
-        # Not set again if it is absent: it may be in front of the action.
-        _add_flag(action, "--json", "for programs", default=argparse.SUPPRESS)
 
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
