@@ -4,6 +4,7 @@ Its calls are dispatched with a concurrency limit, its events are sent through i
 WebAdapter creates the clients.
 """
 
+import secrets
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
@@ -224,6 +225,7 @@ def _build_begin(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if question.get("isFollowed") is True:
         return "followConversation", {"conversationId": question.get("conversationId")}
     fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
+    fields["turnKey"] = secrets.token_hex(16)
     return "beginAgentTurn" if question.get("isAgent") is True else "beginConversation", fields
 
 
