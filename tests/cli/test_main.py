@@ -149,7 +149,15 @@ def test_a_start_and_a_search_import_nothing_of_conversations() -> None:
 
 
 # What takes the memory of a relay, of which there is one for each front end and each agent.
-RELAY_DOES_WITHOUT = {"argparse", "dataclasses", "logging", "msgspec", "hashlib", "html"}
+RELAY_DOES_WITHOUT = {
+    "argparse",
+    "dataclasses",
+    "logging",
+    "msgspec",
+    "hashlib",
+    "html",
+    "pathlib",
+}
 
 
 @pytest.mark.parametrize(

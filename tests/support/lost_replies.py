@@ -17,7 +17,7 @@ class LostReplies:
         """Lose what the present kernel says from now on."""
         self._are_lost.set()
 
-    def connect(self, user_data: Path) -> LocalPipe:
+    def connect(self, user_data: str | Path) -> LocalPipe:
         """Connect as ``connect_to_kernel`` does."""
         return _LossyPipe(connect_to_kernel(user_data), self._are_lost)
 

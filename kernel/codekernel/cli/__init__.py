@@ -10,7 +10,8 @@ Modules, in the order data meets them:
     install_arguments.py  those of ``install`` and ``uninstall``
     process.py          exit codes, signals, the end of the process
     commands/           one module per command
-    kernel_access.py    the kernel that a command is a client of
+    kernel_finder.py    finds the kernel that a command is a client of
+    kernel_access.py    a connection of a command to it
     agent_access.py     its agent sessions
     relay_startup.py    lines of ``serve`` to the shared kernel, after ``ready``
     kernel_startup.py   a kernel in this process, where none is shared

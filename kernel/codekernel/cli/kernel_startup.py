@@ -7,6 +7,7 @@ import os
 import queue
 import socket
 import threading
+from pathlib import Path
 from typing import NoReturn
 
 from codekernel.app import Kernel
@@ -86,9 +87,9 @@ def run_kernel(kernel: Kernel) -> NoReturn:
 class InProcessKernel:
     """A kernel on a thread of this process, to which a command connects as to a shared one."""
 
-    def __init__(self, user_data: UserData) -> None:
+    def __init__(self, user_data: str) -> None:
         self._listener = InProcessListener()
-        self._kernel = make_kernel(user_data, listener=self._listener)
+        self._kernel = make_kernel(UserData(Path(user_data)), listener=self._listener)
         self._thread = threading.Thread(target=self._kernel.run, name="kernel", daemon=True)
         self._thread.start()
 
