@@ -6,7 +6,7 @@ import os
 from codekernel.adapters.acp.stdio_server import serve_editor
 from codekernel.cli.agent_access import open_agent_sessions
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
-from codekernel.domain.agent_sessions import OWN_AGENT
+from codekernel.domain.settings import OWN_AGENT
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import open_user_data
 from codekernel.transport.descriptors import claim_stdio
