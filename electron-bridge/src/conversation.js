@@ -5,6 +5,8 @@
  * failure comes as a reply of its own and `done` still follows.
  */
 
+import { randomUUID } from 'node:crypto';
+
 import { Deferred, ignore } from './deferred.js';
 import { parseFailure, KernelError, Reason } from './errors.js';
 import { PartQueue } from './part_queue.js';
@@ -78,7 +80,8 @@ export async function* converse(exchange, sessionId, question, options = {}) {
  */
 function beginMessage({ modelName, conversationId, query, isAgent, isFollowed }) {
   if (isFollowed) return ['followConversation', { conversationId }];
-  const fields = { modelName, conversationId, query };
+  // By which another kernel knows it, if this one dies before it has accepted it.
+  const fields = { modelName, conversationId, query, turnKey: randomUUID() };
   return [isAgent ? 'beginAgentTurn' : 'beginConversation', fields];
 }
 

@@ -37,7 +37,7 @@ export interface AgentCommandEntry {
   env?: Record<string, string>;
 }
 
-/** Answer a permission; the first answer wins. */
+/** Answer a permission; the first answer wins, and may be sent again under its `answerKey`. */
 export interface AnswerAgentPermission {
   type: 'answerAgentPermission';
   id: string;
@@ -46,6 +46,7 @@ export interface AnswerAgentPermission {
   actor: ActorEntry;
   forTurn?: boolean;
   optionId?: string;
+  answerKey?: string;
 }
 
 /** Say whether a tool that waits may be used; `allowTurn`: and all others that do the same. */
@@ -104,14 +105,19 @@ export interface BeginAgentTurn {
   rounds?: number | null;
   detailed?: boolean;
   within?: string;
+  turnKey?: string;
 }
 
-/** Ask a question; the answer is streamed as replies to this one request. */
+/**
+ * Ask a question; the answer is streamed as replies to this one request. `turnKey`: an id of the
+ * client's own, by which a request that is sent again is known.
+ */
 export interface BeginConversation {
   type: 'beginConversation';
   modelName: string;
   conversationId: number;
   query: string;
+  turnKey?: string;
 }
 
 /** Take back a message that still waits. */
@@ -1258,6 +1264,7 @@ export interface TurnEntry {
   usage?: SpentEntry;
   summary?: string;
   agent?: AgentEntry;
+  turnKey?: string;
 }
 
 /** One entry for each file that the turn had changed. */

@@ -21,8 +21,7 @@ from codekernel.domain.settings import AgentCommand
 from codekernel.errors import InvalidSettings, StorageError
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
-from codekernel.protocol import PROTOCOL_VERSION, READY_CALLBACK_ID
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID, PROTOCOL_VERSION, READY_CALLBACK_ID
 from codekernel.protocol.messages.kernel import (
     Attach,
     KernelInfo,

@@ -71,11 +71,13 @@ class QuestionLane:
                     self.shown[number] = answer_of(replies)
 
     def find_lost(self) -> Iterator[str]:
-        """Yield each question that was accepted and is not kept as far as it was shown."""
+        """Yield each question that is not kept as far as it was shown, or was begun twice."""
         _wait_until_recovered(self._place)
         for number, text in self.shown.items():
             turns = _read_history(self._place, number)
-            if not turns:
+            if len(turns) > 1:
+                yield f"question {number} was begun {len(turns)} times"
+            elif not turns:
                 yield f"question {number} is not kept"
             elif not str(turns[-1]["answer"]).startswith(text):
                 yield f"question {number}: {len(text)} characters were shown, fewer are kept"
@@ -110,10 +112,15 @@ class TaskLane:
                     self.written.append(number)
 
     def find_lost(self) -> Iterator[str]:
-        """Yield each file that is missing or in part, or that undoing its turn does not remove."""
+        """Yield each file that is missing or in part, or that undoing its turn does not remove.
+
+        And each task that was begun twice.
+        """
         _wait_until_recovered(self._place)
         with open_window(self._place, self._repo, AnswerTally()) as front_end:
             for number in self._given:
+                if (begun := len(_read_history(self._place, number))) > 1:
+                    yield f"task {number} was begun {begun} times"
                 path = self._repo / "made" / f"{number}.txt"
                 found = path.read_text(encoding="utf-8") if path.exists() else None
                 if found is None and number in self.written:
@@ -144,7 +151,12 @@ def open_window(place: Place, repo: Path, tally: AnswerTally) -> Iterator[Kernel
 def begin_turn(front_end: KernelProcess, kind: str, number: int, query: str) -> int:
     """Begin a turn of a new conversation; its callbackId."""
     return front_end.post(
-        kind, session=SESSION, modelName="model", conversationId=number, query=query
+        kind,
+        session=SESSION,
+        modelName="model",
+        conversationId=number,
+        query=query,
+        turnKey=str(number),
     )
 
 

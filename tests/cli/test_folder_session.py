@@ -59,7 +59,7 @@ class ScriptedKernels:
         self._statuses = iter([OPENING, COMPLETE])
         self._has_vectors = False
 
-    def connect(self, _user_data: Path) -> SocketPipe:
+    def connect(self, _user_data: str | Path) -> SocketPipe:
         return start_kernel(next(self._kernels))
 
     def _answer_first(self, kind: str) -> dict[str, Any] | None:

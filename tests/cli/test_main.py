@@ -2,6 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from codekernel import __version__
 from support.kernel_process import bare_environment
 
@@ -145,3 +146,62 @@ def test_a_start_and_a_search_import_nothing_of_conversations() -> None:
     assert "codekernel.runtime.workspace" in modules
     assert not {"codekernel.domain.chat", "codekernel.domain.turn"}.intersection(modules)
     assert "codekernel.domain.turn_events" not in modules
+
+
+# What takes the memory of a relay, of which there is one for each front end and each agent.
+RELAY_DOES_WITHOUT = {
+    "argparse",
+    "dataclasses",
+    "logging",
+    "msgspec",
+    "hashlib",
+    "html",
+    "pathlib",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("codekernel.cli.relay_startup", RELAY_DOES_WITHOUT),
+        ("codekernel.cli.commands.mcp", RELAY_DOES_WITHOUT),
+        ("codekernel.cli.commands.search", {"logging", "msgspec", "hashlib", "html"}),
+        ("codekernel.cli.commands.web", {"msgspec", "html", "logging.handlers"}),
+    ],
+)
+def test_clients_of_the_kernel_import_little(module: str, unwanted: set[str]) -> None:
+    script = f"import sys, {module}; print(*sorted({unwanted} & sys.modules.keys()))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize(
+    ("words", "needs_argparse"),
+    [
+        ((), False),
+        (("--repo", "missing"), False),
+        (("--user-data", "elsewhere", "--repo", "missing"), False),
+        (("--repo=missing",), True),
+        (("--repo", "missing", "--standalone"), True),
+    ],
+)
+def test_an_mcp_relay_needs_argparse_for_unusual_options_only(
+    user_data: Path, tmp_path: Path, *, words: tuple[str, ...], needs_argparse: bool
+) -> None:
+    (tmp_path / "home").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "codekernel", "mcp", *words],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        # The home folder is no project, so that it ends before there is a kernel.
+        env={**bare_environment(user_data), "HOME": str(tmp_path / "home")},
+        cwd=tmp_path / "home",
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "codekernel: " in done.stderr.splitlines()[-1]
+    assert ("argparse" in done.stderr) == needs_argparse

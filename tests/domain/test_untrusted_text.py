@@ -1,5 +1,6 @@
 """JSON that is nested deeper than anything honest is a ValueError, wherever it comes in."""
 
+import html
 import json
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ from codekernel.domain.untrusted_text import (
     decode_path,
     encode_path,
     escape_controls_in_json,
+    escape_html,
     escape_json,
     escape_line,
     escape_path_for_terminal,
@@ -144,3 +146,8 @@ def test_what_is_there_decides_what_a_name_means(tmp_path: Path) -> None:
     assert resolve_encoded_path(tmp_path, encode_path(raw)) == raw
     assert resolve_encoded_path(tmp_path, encode_path(literal)) == literal
     assert resolve_encoded_path(tmp_path, "\\x00") == "\\x00"
+
+
+@given(st.text(st.sampled_from("&<>\"'a;#\U0001f600\x00\n")) | st.text())
+def test_html_is_escaped_as_the_standard_library_does(text: str) -> None:
+    assert escape_html(text) == html.escape(text)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.errors import StorageError
-from codekernel.runtime.logging_setup import log_to_file
+from codekernel.runtime.log_file import log_to_file
 from codekernel.storage.catalog.call_database import connect_calls
 from codekernel.storage.catalog.rows import connect_catalog
 from codekernel.storage.conversation_files import ConversationFiles, TurnJournalFile
@@ -26,7 +26,8 @@ from codekernel.storage.safe_files import (
     restrict_tree_to_owner,
     write_bytes_atomically,
 )
-from codekernel.storage.user_data import locate_user_data, open_user_data, restrict_folder_to_owner
+from codekernel.storage.user_data import locate_user_data, open_user_data
+from codekernel.storage.user_data_folder import restrict_folder_to_owner
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="POSIX modes, links and limits")
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from codekernel.storage.user_data import UserData, locate_user_data
+from codekernel.storage.user_data_folder import locate_folder
+from platformdirs import PlatformDirs
 
 
 def test_everything_lies_under_the_root() -> None:
@@ -62,3 +64,25 @@ def test_an_empty_environment_is_enough() -> None:
         [sys.executable, "-c", code], env={}, cwd=project, capture_output=True, check=True
     )
     assert Path(os.fsdecode(done.stdout.strip())).is_absolute()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the library is asked")
+def test_the_usual_place_is_that_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    for home in ("/home/ann", "/home/ann/", "/"):
+        monkeypatch.setenv("HOME", home)
+        for data in (None, "", " ", "/data", "relative"):
+            if data is None:
+                monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+            else:
+                monkeypatch.setenv("XDG_DATA_HOME", data)
+            expected = PlatformDirs("codekernel", appauthor=False).user_data_path
+            assert locate_user_data(None, {}).root == expected
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names of POSIX")
+@pytest.mark.parametrize("name", ["a", "./a//b/", "/x/../y/.", "///x", "~", "a/..", "/"])
+def test_a_folder_is_made_absolute_as_pathlib_does(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert locate_folder(name, {}) == str(Path(name).absolute())

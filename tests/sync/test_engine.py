@@ -38,6 +38,7 @@ from codekernel.errors import (
 from codekernel.sync.agents import PlanUpdated
 from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import SyncEngine
+from codekernel.sync.store import SyncStore
 from support.scripted_agent import (
     DESK,
     KIND,
@@ -485,6 +486,20 @@ def test_a_turn_that_is_not_accepted_leaves_nothing(world: EngineWorld) -> None:
         begin(world, "second", send_and_refuse)
     world.wait_until_idle(session.id)
     assert [text for _, text in world.agent.prompts] == ["first", "third"]
+
+
+def test_a_turn_of_a_window_never_waits_in_the_queue_of_which_the_next_kernel_would_begin_it(
+    world: EngineWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(*_: object) -> None:
+        raise StorageError("killed between both steps")
+
+    monkeypatch.setattr(SyncStore, "take_message", die)
+    with pytest.raises(StorageError):
+        begin(world, "first")
+    (session,) = world.engine.list_sessions()
+    assert session.queued_count == 0
+    assert world.agent.prompts == []
 
 
 def test_one_turn_of_a_conversation_runs_at_a_time(world: EngineWorld) -> None:

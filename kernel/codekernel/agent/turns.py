@@ -246,7 +246,13 @@ class AgentTurns:
             return workspace.prepare(conversation_id, task.session, past, resources)
 
         accepted = self._conversations.accept(
-            conversation_id, task.query, task.model_name, place, cancel, prepare=prepare
+            conversation_id,
+            task.query,
+            task.model_name,
+            place,
+            cancel,
+            turn_key=task.turn_key,
+            prepare=prepare,
         )
         return RunningAgentTurn(accepted, workspace, task, allowed)
 

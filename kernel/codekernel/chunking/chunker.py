@@ -4,6 +4,7 @@ Split at the lowest boundary level, join what fits into max_chunk_chars, and spl
 are longer than a chunk.
 """
 
+import hashlib
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from codekernel.chunking.outline import (
     outline_text,
     split_lines,
 )
-from codekernel.domain.index import Chunk, build_embedding_text, hash_text
+from codekernel.domain.index import Chunk, build_embedding_text
 
 # For each chunk size, the chunks of a text and the hashes of their embedded texts.
 ChunksBySize = dict[int, list[tuple[Chunk, int]]]
@@ -82,11 +83,20 @@ def chunk_with_hashes(text: str, language: str, chunk_sizes: Sequence[int]) -> C
     """Return the chunks of a text and their hashes, for each chunk size."""
     return {
         size: [
-            (chunk, hash_text(build_embedding_text(chunk.symbols, text[chunk.begin : chunk.end])))
+            (chunk, _hash_text(build_embedding_text(chunk.symbols, text[chunk.begin : chunk.end])))
             for chunk in chunks
         ]
         for size, chunks in zip(chunk_sizes, chunk_text(text, language, chunk_sizes), strict=True)
     }
+
+
+def _hash_text(text: str) -> int:
+    """The name of an embedded text: 64 bits of its hash, signed as the databases store them.
+
+    A million chunks collide with a chance of one in forty million.
+    """
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
 
 
 def _iterate_chunks(

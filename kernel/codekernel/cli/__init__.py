@@ -3,13 +3,15 @@
 Modules, in the order data meets them:
 
     main.py             the entry point: Ctrl-C handler, ``serve`` at once
-    arguments.py        the argparse parser of every command, and the run of one
+    command_line.py     parses the command line and runs its command
+    arguments.py        the options of every command, as argparse parsers
     team_arguments.py   the arguments of ``share``
     argument_types.py   values of options: numbers and ports
     install_arguments.py  those of ``install`` and ``uninstall``
     process.py          exit codes, signals, the end of the process
     commands/           one module per command
-    kernel_access.py    the kernel that a command is a client of
+    kernel_finder.py    finds the kernel that a command is a client of
+    kernel_access.py    a connection of a command to it
     agent_access.py     its agent sessions
     relay_startup.py    lines of ``serve`` to the shared kernel, after ``ready``
     kernel_startup.py   a kernel in this process, where none is shared

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from codekernel.cli.kernel_access import KernelFinder
+from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
 from codekernel.storage.user_data import UserData
@@ -19,7 +19,7 @@ def open_agent_sessions(
     ``args`` has ``standalone``; ``client`` is the name that ``codekernel status`` shows.
     """
     with (
-        closing(KernelFinder(args, user_data)) as finder,
+        closing(KernelFinder(user_data.root, standalone=args.standalone)) as finder,
         closing(
             RemoteAgentSessions(KernelRequests(user_data.root, client, finder.connect))
         ) as sessions,

@@ -1,82 +1,27 @@
-"""The kernel that a command is a client of: the shared one, or one of this process.
+"""A connection of a command to its kernel.
 
 Imports little: beside a running kernel a search has a tenth of a second for everything.
 """
 
-import argparse
-import os
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codekernel.cli.main import STANDALONE_ENV_VARIABLE
-from codekernel.cli.output.terminal import print_notice
+from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.client.connection import KernelConnection
-from codekernel.client.launcher import connect_to_kernel, wants_standalone
-from codekernel.errors import EndpointUnavailable, KernelUnavailable
 from codekernel.storage.user_data import UserData
-from codekernel.transport.local_endpoint import LocalPipe
 
 if TYPE_CHECKING:
-    from codekernel.cli.kernel_startup import InProcessKernel
-
-
-class KernelFinder:
-    """Connects to the shared kernel, or to one of this process.
-
-    The latter is made for ``--standalone``, $CODEKERNEL_STANDALONE and ``kernel.standalone``, and
-    where no shared kernel can be had.
-    """
-
-    def __init__(self, args: argparse.Namespace, user_data: UserData) -> None:
-        self._user_data = user_data
-        self._is_standalone = (
-            args.standalone
-            or bool(os.environ.get(STANDALONE_ENV_VARIABLE))
-            or wants_standalone(user_data.root)
-        )
-        self._has_shared = False
-        self._own: InProcessKernel | None = None
-        self._lock = threading.Lock()
-
-    def connect(self, user_data: Path) -> LocalPipe:
-        """Return a new connection, on any thread. Raises KernelError."""
-        with self._lock:
-            return self._connect(user_data)
-
-    def _connect(self, user_data: Path) -> LocalPipe:
-        if not self._is_standalone:
-            try:
-                pipe = connect_to_kernel(user_data)
-            except (EndpointUnavailable, KernelUnavailable) as error:
-                if self._has_shared:  # which has answered already
-                    raise
-                print_notice(f"{error}; this command has an index of its own")
-                self._is_standalone = True
-            else:
-                self._has_shared = True
-                return pipe
-        if self._own is None:
-            from codekernel.cli.kernel_startup import InProcessKernel  # noqa: PLC0415 - a quarter of a second
-
-            self._own = InProcessKernel(self._user_data)
-        return self._own.connect()
-
-    def close(self) -> None:
-        """End the kernel of this process, if there is one."""
-        if self._own:
-            self._own.close()
+    import argparse
 
 
 @contextmanager
 def open_kernel(
-    args: argparse.Namespace, user_data: UserData, client: str
+    args: "argparse.Namespace", user_data: UserData, client: str
 ) -> Iterator[KernelConnection]:
     """Attach a command to the kernel. Raises KernelError."""
     with (
-        closing(KernelFinder(args, user_data)) as finder,
+        closing(KernelFinder(user_data.root, standalone=args.standalone)) as finder,
         KernelConnection.open(user_data.root, client, connect=finder.connect) as kernel,
     ):
         yield kernel

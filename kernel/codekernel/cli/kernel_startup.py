@@ -7,6 +7,7 @@ import os
 import queue
 import socket
 import threading
+from pathlib import Path
 from typing import NoReturn
 
 from codekernel.app import Kernel
@@ -21,6 +22,7 @@ from codekernel.domain.memory import limit_malloc_arenas, raise_gc_thresholds
 from codekernel.runtime import logging_setup
 from codekernel.runtime.clients import ClientInfo
 from codekernel.runtime.endpoint import ClientListener
+from codekernel.runtime.log_file import log_to_file
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import Channel, StreamChannel
@@ -61,7 +63,7 @@ def make_kernel(
     raise_gc_thresholds()
     limit_malloc_arenas()
     os.environ.setdefault(NUMPY_THREADS_ENV_VARIABLE, "1")
-    logging_setup.log_to_file(user_data.logs_folder)
+    log_to_file(user_data.logs_folder)
     return Kernel(user_data, os.environ, channel, listener=listener, owner=owner)
 
 
@@ -85,9 +87,9 @@ def run_kernel(kernel: Kernel) -> NoReturn:
 class InProcessKernel:
     """A kernel on a thread of this process, to which a command connects as to a shared one."""
 
-    def __init__(self, user_data: UserData) -> None:
+    def __init__(self, user_data: str) -> None:
         self._listener = InProcessListener()
-        self._kernel = make_kernel(user_data, listener=self._listener)
+        self._kernel = make_kernel(UserData(Path(user_data)), listener=self._listener)
         self._thread = threading.Thread(target=self._kernel.run, name="kernel", daemon=True)
         self._thread.start()
 

@@ -57,9 +57,30 @@ def main(arguments: list[str] | None = None) -> int:
         from codekernel.cli.commands.kernel import run_shared_kernel  # noqa: PLC0415
 
         run_shared_kernel(words[2])
-    from codekernel.cli.arguments import run_command  # noqa: PLC0415 - argparse costs more than serve's whole start
+    if words[:1] == ["mcp"] and (options := _parse_mcp_options(words[1:])) is not None:
+        _run_mcp_relay(options)
+    from codekernel.cli.command_line import run_command  # noqa: PLC0415 - argparse costs more than serve's whole start
 
     return run_command(words)
+
+
+def _parse_mcp_options(words: list[str]) -> dict[str, str] | None:
+    """Return the values of the options agents are configured with; None if there are others.
+
+    A relay does without argparse: it takes 1.5 MB, and there is a relay for each agent.
+    """
+    names, values = words[::2], words[1::2]
+    are_usual = len(names) == len(values) and {*names} <= {"--repo", "--user-data"}
+    if not are_usual or any(value.startswith("-") for value in values):
+        return None
+    return dict(zip(names, values, strict=True))
+
+
+def _run_mcp_relay(options: dict[str, str]) -> NoReturn:
+    from codekernel.cli.commands.mcp import relay_mcp  # noqa: PLC0415 - as serve
+    from codekernel.cli.process import run_and_exit  # noqa: PLC0415
+
+    run_and_exit(lambda: relay_mcp(options.get("--repo"), options.get("--user-data")))
 
 
 def run_serve(

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 from codekernel.cli.main import EXIT_INTERRUPTED
+from codekernel.errors import KernelError
 
 # A thread that computes in Python keeps the others waiting for this long at a time, and a reply
 # crosses three threads. Beside such a thread getRepos took p99 37 ms with the default of 5 ms,
@@ -47,6 +48,20 @@ def exit_now(code: int, close: Callable[[], None] | None = None) -> NoReturn:
     if logging := sys.modules.get("logging"):  # a relay has not imported it
         logging.shutdown()
     os._exit(code)
+
+
+def run_and_exit(command: Callable[[], int]) -> NoReturn:
+    """Run a command and end the process with its exit code; print the error that it raised."""
+    try:
+        code = command()
+    except KernelError as error:
+        from codekernel.cli.output.terminal import print_notice  # noqa: PLC0415 - a relay does without
+
+        print_notice(str(error))
+        code = ExitCode.ERROR
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    exit_now(code)
 
 
 def handle_stop_signals(stop: Callable[[], object]) -> None:

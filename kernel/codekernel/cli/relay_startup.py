@@ -11,14 +11,14 @@ from codekernel.client.launcher import wants_standalone
 from codekernel.client.relay import KernelLink, make_attach_line, relay_stdio
 from codekernel.client.relay_state import RelayState
 from codekernel.errors import KernelError
-from codekernel.storage.user_data import open_user_data
+from codekernel.storage.user_data_folder import open_folder
 from codekernel.transport.descriptors import StdioPipe
 
 
 def run_relay(wire: StdioPipe, user_data: str | None, *, for_pocketrag: bool) -> None:
     """Carry lines until the end; return only if no shared kernel can be had, or is not wanted."""
     try:
-        root = open_user_data(user_data, os.environ).root
+        root = open_folder(user_data, os.environ)
         if wants_standalone(root):
             return
         name = POCKETRAG_CLIENT if for_pocketrag else "serve"

@@ -3,6 +3,7 @@
 import queue
 import signal
 import threading
+import uuid
 from collections.abc import Generator
 from typing import Any
 
@@ -28,7 +29,8 @@ class TurnStream:
     ) -> None:
         self._session = session
         self._conversation_id = conversation_id
-        self._begin = (message_type, {"conversationId": conversation_id, **fields})
+        identity = {"conversationId": conversation_id, "turnKey": str(uuid.uuid4())}
+        self._begin = (message_type, {**identity, **fields})
         self._parts: queue.SimpleQueue[Part | KernelError | None] = queue.SimpleQueue()
         self.is_stopped = False
 

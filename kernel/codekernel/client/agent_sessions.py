@@ -38,8 +38,8 @@ OnResumed = Callable[[EventPosition, bool], None]
 class RemoteAgentSessions:
     """The sessions of the machine's kernel; safe to use from any thread.
 
-    Messages and starts without an id of their own get one, so that none is repeated when a kernel
-    dies before it has answered.
+    Messages, starts and answers without an id of their own get one, so that none is repeated, and
+    none is refused as another one's, when a kernel dies before it has answered.
     """
 
     def __init__(self, requests: KernelRequests) -> None:
@@ -124,6 +124,7 @@ class RemoteAgentSessions:
             actor=_encode_actor(answer.actor),
             forTurn=answer.for_turn,
             optionId=answer.option_id,
+            answerKey=answer.answer_key or str(uuid.uuid4()),
         )
         return wire.parse_permission(data)
 

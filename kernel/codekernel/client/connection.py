@@ -11,8 +11,8 @@ from codekernel.client.linked_kernel import LinkChannel
 from codekernel.client.relay import Connect, KernelLink, make_attach_line
 from codekernel.client.relay_state import RelayState
 from codekernel.errors import KernelUnavailable, RefusedByKernel
+from codekernel.protocol import MAIN_SESSION_ID
 
-MAIN_SESSION_ID = -1
 # What the kernel wants confirmed.
 _CONFIRMED_TYPES = {"sessionPrepared", "embeddingStatus"}
 

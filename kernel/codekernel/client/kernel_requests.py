@@ -16,12 +16,11 @@ from codekernel.client.linked_kernel import LinkChannel
 from codekernel.client.relay import Connect, KernelLink, make_attach_line
 from codekernel.client.relay_state import RelayState
 from codekernel.errors import KernelError, KernelUnavailable, RefusedByKernel
+from codekernel.protocol import MAIN_SESSION_ID
 
 logger = logging.getLogger(__name__)
 
 Fields = dict[str, Any]
-
-MAIN_SESSION_ID = -1
 
 # After a kernel that cannot be had; the last one is repeated.
 _RETRY_SECONDS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0)

@@ -4,13 +4,13 @@ import os
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.errors import KernelNotRunning, KernelUnavailable
-from codekernel.transport.local_endpoint import LocalPipe, choose_endpoint_path, connect_local
+from codekernel.transport.local_endpoint import LocalPipe, choose_endpoint, connect_local
 
 if TYPE_CHECKING:  # 10 ms, and seldom needed
+    from pathlib import Path
     from subprocess import Popen
 
 # From the start of the process to its endpoint: 0.1 s, or seconds on a busy machine.
@@ -25,13 +25,14 @@ _WINDOWS_DETACHED_FLAGS = 0x00000008 | 0x00000200
 ALREADY_RUNNING_EXIT_CODE = 75
 
 
-def wants_standalone(user_data: Path) -> bool:
+def wants_standalone(user_data: "str | Path") -> bool:
     """Return whether ``kernel.standalone`` is true in settings.json.
 
     Only looked for, because parsing all settings takes longer than a search.
     """
     try:
-        text = (user_data / "settings.json").read_text(encoding="utf-8", errors="replace")
+        with open(f"{user_data}/settings.json", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+            text = file.read()
     except OSError:
         return False
     return '"standalone"' in text and any(
@@ -40,13 +41,13 @@ def wants_standalone(user_data: Path) -> bool:
     )
 
 
-def connect_to_kernel(user_data: Path, *, may_start: bool = True) -> LocalPipe:
+def connect_to_kernel(user_data: "str | Path", *, may_start: bool = True) -> LocalPipe:
     """Connect to the kernel that serves ``user_data``; start one if there is none.
 
     Raises KernelNotRunning if there is none and none may be started, KernelUnavailable if it
     cannot be started, EndpointUnavailable if no endpoint can be used.
     """
-    path = choose_endpoint_path(user_data)
+    path = choose_endpoint(str(user_data))
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     started: Popen[bytes] | None = None
     pause = _FIRST_RETRY_SECONDS
@@ -66,7 +67,7 @@ def connect_to_kernel(user_data: Path, *, may_start: bool = True) -> LocalPipe:
         elif started.poll() is not None:
             raise KernelUnavailable(
                 f"the kernel ended at its start with code {started.returncode};"
-                f" {user_data / 'logs' / 'kernel.log'} says why"
+                f" {os.path.join(user_data, 'logs', 'kernel.log')} says why"  # noqa: PTH118
             )
         if time.monotonic() > deadline:
             raise KernelUnavailable(
@@ -76,7 +77,7 @@ def connect_to_kernel(user_data: Path, *, may_start: bool = True) -> LocalPipe:
         pause = min(2 * pause, _MAX_RETRY_SECONDS)
 
 
-def start_kernel(user_data: Path) -> "Popen[bytes]":
+def start_kernel(user_data: "str | Path") -> "Popen[bytes]":
     """Start a kernel that outlives this process and holds none of its files."""
     import subprocess  # noqa: PLC0415 - only where no kernel is running
 
@@ -86,7 +87,7 @@ def start_kernel(user_data: Path) -> "Popen[bytes]":
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        cwd=user_data if user_data.is_dir() else None,
+        cwd=user_data if os.path.isdir(user_data) else None,  # noqa: PTH112
         start_new_session=True,
         creationflags=_WINDOWS_DETACHED_FLAGS if os.name == "nt" else 0,
     )

@@ -10,8 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codekernel import __version__
 from codekernel.client.launcher import connect_to_kernel
@@ -28,10 +27,13 @@ from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import LineSplitter
 from codekernel.transport.local_endpoint import LocalPipe
 
+if TYPE_CHECKING:  # 0.7 MB in every process that relays
+    from pathlib import Path
+
 READ_CHUNK_BYTES = 64 * 1024
 
 # Connects to the kernel of a userData folder. Raises KernelError.
-Connect = Callable[[Path], LocalPipe]
+Connect = Callable[["str | Path"], LocalPipe]
 
 # After MAX_DEATHS in so short a time without an answer, the next kernel would die, too.
 DEATHS_INTERVAL_SECONDS = 60.0
@@ -79,7 +81,7 @@ class KernelLink:
 
     def __init__(
         self,
-        user_data: Path,
+        user_data: "str | Path",
         state: ConnectionState,
         attach_line: bytes,
         connect: Connect = connect_to_kernel,

@@ -9,10 +9,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from codekernel.protocol import NO_CALLBACK_ID
+
 # Callback ids of the relay's own requests; a front end counts from 1, or uses milliseconds.
 ATTACH_ID = 2**52
 FIRST_OWN_ID = ATTACH_ID + 1
-NO_CALLBACK_ID = -1
 
 # session, callbackId, isReply and message type are the first members of every line of a kernel.
 MAX_HEAD_BYTES = 512

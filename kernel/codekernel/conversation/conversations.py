@@ -103,6 +103,11 @@ DELETE_REFUSAL = (
     "Conversation {} is being answered: wait for its end, or stop it, and delete it then."
 )
 
+INTERRUPTED_TASK_MESSAGE = (
+    "The kernel ended unexpectedly after it had begun this task. What was done of it is in the"
+    " conversation and can be undone; ask again to go on."
+)
+
 UNDO_REFUSAL = "Conversation {} is still at work: wait for its end, or stop it, and undo it then."
 
 
@@ -146,21 +151,24 @@ class Conversations:
         """Record that a question has arrived, so that it can be stopped before it starts."""
         self._running.announce(conversation_id)
 
-    def begin(
+    def begin(  # noqa: PLR0913 - what a question consists of
         self,
         conversation_id: int,
         query: str,
         model: str,
         repository: RepositoryAccess,
         cancel: CancelToken,
+        *,
+        turn_key: str = "",
     ) -> RunningQuestionTurn:
-        """Accept a question.
+        """Accept a question; one that a kernel began under the same key and lost is replaced.
 
         Raises WrongParam for an invalid question, or while the conversation answers another;
         NetworkError for a model that cannot be used; StorageError if the history cannot be read
         now.
         """
-        return RunningQuestionTurn(self.accept(conversation_id, query, model, repository, cancel))
+        accepted = self.accept(conversation_id, query, model, repository, cancel, turn_key=turn_key)
+        return RunningQuestionTurn(accepted)
 
     def accept(  # noqa: PLR0913 - what a question consists of
         self,
@@ -170,9 +178,13 @@ class Conversations:
         repository: RepositoryAccess,
         cancel: CancelToken,
         *,
+        turn_key: str = "",
         prepare: PrepareAgent | None = None,
     ) -> AcceptedTurn:
-        """Accept a question, or with ``prepare`` the task of an agent; raises as ``begin`` does."""
+        """Accept a question, or with ``prepare`` the task of an agent; raises as ``begin`` does.
+
+        Raises KernelError for a task that was begun under the same key: what it did stays done.
+        """
         token = cancel.create_child()
         try:
             _validate_query(query)
@@ -184,7 +196,11 @@ class Conversations:
             self._running.start(conversation_id, token)
             self._enter_locked(resources, conversation_id, BUSY_MESSAGE)
             request = self._make_turn_request(conversation_id, query, choice, repository)
-            past = self._store.histories.open_for_turn(request)
+            request = replace(request, turn_key=turn_key)
+            known = self._store.histories.open_for_turn(request)
+            past = [turn for turn in known if not turn_key or turn.turn_key != turn_key]
+            if prepare and len(past) < len(known):
+                raise KernelError(INTERRUPTED_TASK_MESSAGE)
             if prepare:
                 request = replace(request, agent=prepare(past, resources))
             path = self._files.journal_path(conversation_id, request.time_ms)

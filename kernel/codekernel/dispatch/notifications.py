@@ -9,8 +9,8 @@ from collections.abc import Callable
 from itertools import takewhile
 
 from codekernel.dispatch.requests import SendLine
+from codekernel.protocol import NO_CALLBACK_ID
 from codekernel.protocol.envelope import (
-    NO_CALLBACK_ID,
     Message,
     build_request,
     encode_ascii_json,

@@ -138,16 +138,22 @@ class SessionPermission:
     answered_by: Actor | None = None
     # The call that waits, as the message has it that shows the call.
     tool_use_id: str = ""
+    # Of the answer that counts.
+    answer_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionAnswer:
-    """``for_turn``: also all further calls of its kind; ``option_id``: of a foreign agent."""
+    """``for_turn``: also all further calls of its kind; ``option_id``: of a foreign agent.
+
+    ``answer_key``: the device's own id of this answer, which is not repeated.
+    """
 
     allowed: bool
     actor: Actor
     for_turn: bool = False
     option_id: str = ""
+    answer_key: str = ""
 
 
 class PermissionMode(StrEnum):

@@ -3,7 +3,6 @@
 The status of an index, and the language of a file by its name (languages.txt).
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -127,15 +126,6 @@ def format_symbol_path(symbols: tuple[str, ...]) -> str:
 def build_embedding_text(symbols: tuple[str, ...], content: str) -> str:
     """What a model reads of a chunk; without its path, so that a renamed file keeps its vectors."""
     return f"{format_symbol_path(symbols)}\n{content}" if symbols else content
-
-
-def hash_text(text: str) -> int:
-    """The name of an embedded text: 64 bits of its hash, signed as the databases store them.
-
-    A million chunks collide with a chance of one in forty million.
-    """
-    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,8 @@ class TurnRequest:
 
     ``repo_id`` is None for a folder that is not registered, whose usage nobody keeps. ``agent`` is
     None for a question, which is answered without one. ``is_mirrored``: PocketRAG's front end asks,
-    and reads the history in its repository.
+    and reads the history in its repository. ``turn_key``: the client's id of the request, by which
+    it is known when another kernel gets it again.
     """
 
     conversation_id: int
@@ -133,6 +134,7 @@ class TurnRequest:
     repo_path: str
     agent: AgentTurnRef | None = None
     is_mirrored: bool = False
+    turn_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,7 @@ class PastTurn:
     results: tuple[Excerpt, ...] = ()
     summary: str = ""
     session: str = ""
+    turn_key: str = ""
 
 
 class UndoState(StrEnum):

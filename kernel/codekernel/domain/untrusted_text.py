@@ -64,6 +64,10 @@ _ANSI_CODES = r"\x1b\[[0-9;]{0,16}m|\r\x1b\[K|\x1b\]8;;(?:file:///[!-~]*)?\x1b\\
 
 _NOT_ASCII = re.compile("[^\n\t\r -~]")
 
+_HTML_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}
+)
+
 
 def escape_line(text: str) -> str:
     """Return the text on one line, with control characters escaped."""
@@ -83,6 +87,14 @@ def escape_text_keep_bytes(text: str) -> str:
 def escape_text_keep_ansi(text: str) -> str:
     """Escape text that may contain our own colours, links and redrawn lines."""
     return text if text.isprintable() else _compile_ansi_or_unsafe().sub(_escape_unless_ansi, text)
+
+
+def escape_html(text: str) -> str:
+    """Return a text as HTML, also for an attribute in quotes.
+
+    As ``html.escape`` does, whose module brings a table of all entities: half a megabyte.
+    """
+    return text.translate(_HTML_ESCAPES)
 
 
 def escape_json(document: str) -> str:

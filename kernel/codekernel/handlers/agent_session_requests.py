@@ -69,7 +69,9 @@ class AgentSessionRequests:
     def answer_permission(self, asked: messages.AnswerAgentPermission) -> SessionPermission:
         """Let a tool that waits go on, or not."""
         actor = _parse_actor(asked.actor)
-        answer = PermissionAnswer(asked.allowed, actor, asked.for_turn, asked.option_id)
+        answer = PermissionAnswer(
+            asked.allowed, actor, asked.for_turn, asked.option_id, asked.answer_key
+        )
         return self.engine.answer_permission(asked.id, asked.permission_id, answer)
 
     def stop_turn(self, asked: messages.StopAgentTurn) -> None:

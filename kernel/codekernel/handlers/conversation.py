@@ -53,6 +53,7 @@ def begin_conversation(
             message.model_name,
             session.build_repository_access(),
             session.cancel,
+            turn_key=message.turn_key,
         )
     )
 

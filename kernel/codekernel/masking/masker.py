@@ -10,7 +10,6 @@ options: min_entropy, min_run, accepts. The pattern follows in indented lines, w
 """
 
 import base64
-import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from urllib.parse import parse_qsl, quote, quote_plus, urlsplit
 
+from codekernel.domain.untrusted_text import escape_html
 from codekernel.masking import values
 from codekernel.masking.assignments import scan_assignments
 
@@ -53,7 +53,7 @@ def _list_patterns(secret: str) -> Iterator[str]:
         quote(secret),
         quote(secret, safe=""),
         quote_plus(secret),
-        html.escape(secret),
+        escape_html(secret),
         json.dumps(secret)[1:-1],
         secret.replace("/", r"\/"),
         *_list_base64_pieces(secret.encode(errors="replace")),

@@ -1,7 +1,8 @@
 """The wire protocol and the files that share its format.
 
 msgspec and camelCase stay inside this package. The ready line, the first line of every run, stands
-here, spelt out, so that it is sent before anything is imported.
+here, spelt out, so that it is sent before anything is imported; clients need no more than the
+constants beside it.
 
 Modules, in the order data meets them:
 
@@ -13,6 +14,12 @@ Modules, in the order data meets them:
     settings_file.py    settings.json
     history_file.py     journals and conversation files
 """
+
+# The session of the main process, which has no repository.
+MAIN_SESSION_ID = -1
+
+# Of a request whose reply is not wanted.
+NO_CALLBACK_ID = -1
 
 READY_CALLBACK_ID = 1
 

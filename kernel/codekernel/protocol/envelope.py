@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from codekernel.domain.untrusted_text import JsonTooDeepError, check_json_depth, parse_json
 from codekernel.errors import SUCCESS, KernelError, WrongParam
+from codekernel.protocol import MAIN_SESSION_ID, NO_CALLBACK_ID
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
@@ -34,10 +35,6 @@ def get_message_type(declaration: type[Message]) -> str:
 MAX_CONVERSATION_ID = 2**53 - 1
 
 ConversationId = Annotated[int, Meta(ge=0, le=MAX_CONVERSATION_ID)]
-
-MAIN_SESSION_ID = -1
-
-NO_CALLBACK_ID = -1
 
 
 class ReplyStatus(msgspec.Struct, frozen=True):

@@ -124,9 +124,16 @@ class ConversationHistory:
         return any(entry.outcome != cut_off or turn.outcome is cut_off for entry in same)
 
     def with_turn(self, turn: Turn) -> "ConversationHistory":
-        """Return a copy with one more turn, which replaces its truncated version."""
+        """Return a copy with one more turn, which replaces its earlier version.
+
+        That is one that was truncated, or that the same request began in a kernel that died.
+        """
         known = zip(self.raw_turns, self.entries.history, strict=True)
-        kept = [raw for raw, entry in known if not _is_same_turn(entry, turn)]
+        kept = [
+            raw
+            for raw, entry in known
+            if not _is_same_turn(entry, turn) and not _is_same_request(entry, turn)
+        ]
         return self._with_turns([*kept, msgspec.to_builtins(_build_turn_entry(turn))])
 
     def with_summary(self, number: int, summary: str) -> "ConversationHistory":
@@ -175,11 +182,19 @@ def _is_same_turn(entry: TurnEntry, turn: Turn) -> bool:
     return (entry.time, entry.query) == (turn.request.time_ms, turn.request.query)
 
 
+def _is_same_request(entry: TurnEntry, turn: Turn) -> bool:
+    request = turn.request
+    return bool(request.turn_key) and (entry.turn_key, entry.query) == (
+        request.turn_key,
+        request.query,
+    )
+
+
 def _build_past_turn(entry: TurnEntry) -> PastTurn:
     found = [each for one in entry.retrieval for each in one.result]
     results = convert_values(found, tuple[Excerpt, ...])
     session = entry.agent.session if entry.agent else ""
-    return PastTurn(entry.query, entry.answer, results, entry.summary, session)
+    return PastTurn(entry.query, entry.answer, results, entry.summary, session, entry.turn_key)
 
 
 def _build_turn_entry(turn: Turn) -> TurnEntry:
@@ -210,6 +225,7 @@ def _build_turn_entry(turn: Turn) -> TurnEntry:
             messages=list(map(build_message_entry, turn.messages)),
             changes=convert_values(turn.changes, list[messages.ChangeEntry]),
         ),
+        turn_key=request.turn_key,
     )
 
 

@@ -4,7 +4,8 @@ One session per window, one shared workspace per repository.
 
 Modules, in the order data meets them:
 
-    logging_setup.py  warnings to stderr, everything to a rotating file
+    logging_setup.py  warnings to stderr, without secrets
+    log_file.py       everything to rotating files
     earlier_folder.py  the folder of the desktop app of earlier versions, taken over once
     user_data_merge.py  the steps of that
     endpoint.py       attaches the programs that come by the local endpoint

@@ -16,7 +16,7 @@ from codekernel.dispatch.notifications import NotificationSender
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import KernelError, KernelRetired, Stopping, WrongParam
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID
 from codekernel.protocol.messages.kernel import (
     ClientEntry,
     KernelInfo,

@@ -10,9 +10,8 @@ from typing import Protocol
 
 from codekernel.dispatch.requests import SendLine
 from codekernel.errors import KernelError, KernelRetired, Overloaded, WrongParam
+from codekernel.protocol import MAIN_SESSION_ID, NO_CALLBACK_ID
 from codekernel.protocol.envelope import (
-    MAIN_SESSION_ID,
-    NO_CALLBACK_ID,
     build_request,
     decode_envelope,
     decode_message,

@@ -4,7 +4,6 @@ Filters of one kind are alternatives, filters of different kinds must all match,
 always excludes; matching ignores case. A value that nothing has is an error with near spellings.
 """
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -35,6 +34,8 @@ _PATH_MATCH_CACHE_SIZE = 65_536
 
 def build_unknown_value_error(message: str, value: str, known: Iterable[str]) -> WrongParam:
     """Return the error to raise for a value, with the most similar of the known ones."""
+    import difflib  # noqa: PLC0415 - seldom needed, and a terminal's search has to be small
+
     by_lower: dict[str, str] = {}
     for name in islice(known, MAX_COMPARED_NAMES):
         by_lower.setdefault(name.lower(), name)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.search.file_mentions import (
@@ -262,7 +262,7 @@ def _load_glossary() -> tuple[dict[str, tuple[str, ...]], dict[int, int], int]:
     """Return the senses of each form, the simplified characters, and the longest form's length."""
     glossary: dict[str, tuple[str, ...]] = {}
     simplify: dict[int, int] = {}
-    for line in files("codekernel.search").joinpath("glossary.txt").read_text("utf-8").splitlines():
+    for line in Path(__file__).with_name("glossary.txt").read_text("utf-8").splitlines():
         forms, sign, senses = line.partition(" = ")
         if line.startswith("> "):
             simplify |= str.maketrans(line[2::2], line[3::2])

@@ -4,7 +4,8 @@ Modules, in the order data meets them:
 
     safe_files.py           private, atomic and regular files; errors of the operating system
     quarantine.py           renaming what cannot be used
-    user_data.py            paths of the userData folder; who may read it
+    user_data_folder.py     where the userData folder is; who may read it
+    user_data.py            paths of the files in it
     process_lock.py         locks between processes
     engines.py              errors of SQLite, tantivy and LanceDB; connections to SQLite
     page_checksums.py       checksums of the pages of a database; its write-ahead log

@@ -1,24 +1,16 @@
-"""The userData folder: the path of every file in it, and who may read it.
+"""The userData folder: the path of every file in it."""
 
-Imports little: relays, of which there is one for each front end and each MCP client, need the path
-alone, and take 10 MB each.
-"""
-
-import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from codekernel.errors import StorageError
-from codekernel.storage.safe_files import FOLDER_MODE
-
-if TYPE_CHECKING:
-    from platformdirs import PlatformDirs
-
-# The second name is the one the existing front end already sets.
-_USER_DATA_VARIABLES = ("CODEKERNEL_USER_DATA", "POCKETRAG_USERDATA_PATH")
-
+from codekernel.storage.user_data_folder import (
+    find_platform_folder,
+    locate_folder,
+    open_folder,
+    open_platform_dirs,
+)
 
 INDEXES_FOLDER = "index"
 
@@ -85,10 +77,7 @@ def locate_user_data(argument: str | None, environ: Mapping[str, str]) -> UserDa
 
     No file is touched.
     """
-    for choice in (argument, *(environ.get(name) for name in _USER_DATA_VARIABLES)):
-        if choice:
-            return UserData(Path(choice).absolute())
-    return UserData(_find_platform_folder())
+    return UserData(Path(locate_folder(argument, environ)))
 
 
 def find_earlier_desktop_folder(user_data: UserData) -> UserData | None:
@@ -97,10 +86,10 @@ def find_earlier_desktop_folder(user_data: UserData) -> UserData | None:
     None if userData is not the platform's own folder: a folder that was chosen has its data only.
     """
     try:
-        if user_data.root != _find_platform_folder():
+        if user_data.root != Path(find_platform_folder()):
             return None
         # Electron's: ~/.config on Linux, Application Support on macOS, the roaming AppData.
-        earlier = _open_platform_dirs(roaming=True).user_config_path
+        earlier = open_platform_dirs(roaming=True).user_config_path
     except (StorageError, RuntimeError):  # no home folder is known
         return None
     return UserData(earlier) if earlier.is_absolute() and earlier != user_data.root else None
@@ -120,61 +109,4 @@ def has_untaken_data(folder: UserData) -> bool:
 
 def open_user_data(argument: str | None, environ: Mapping[str, str]) -> UserData:
     """Return userData as ``locate_user_data`` does; make an existing folder private."""
-    user_data = locate_user_data(argument, environ)
-    restrict_folder_to_owner(user_data.root)
-    return user_data
-
-
-def restrict_folder_to_owner(folder: Path) -> bool:
-    """Remove other accounts' access to an existing folder; false if they keep it."""
-    if not is_open_to_others(folder):
-        return True
-    if not can_restrict_folder(folder):
-        return False
-    try:
-        folder.chmod(FOLDER_MODE)
-    except OSError:
-        return False
-    return True
-
-
-def is_open_to_others(folder: Path) -> bool:
-    """Return whether other accounts may read or write a folder; false if there is none."""
-    if os.name == "nt":
-        return False  # folders of a user inherit an access list
-    try:
-        return bool(folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
-    except OSError:
-        return False
-
-
-def can_restrict_folder(folder: Path) -> bool:
-    """Return whether the folder may be made private.
-
-    Not a folder of another account, one with the sticky bit (``/tmp``), the home folder or one
-    above it; what is made inside is private in any case.
-    """
-    try:
-        seen = folder.stat()
-        is_above_home = Path.home().resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError):  # no home folder is known
-        return False
-    is_own = os.name == "nt" or seen.st_uid == os.geteuid()
-    return is_own and not seen.st_mode & stat.S_ISVTX and not is_above_home
-
-
-def _find_platform_folder() -> Path:
-    place = _open_platform_dirs().user_data_path
-    if not place.is_absolute():
-        # Without HOME and without an account entry, "~" stays a tilde.
-        raise StorageError(
-            "No home folder is known for this user: say where to keep the data"
-            " with --user-data DIR or CODEKERNEL_USER_DATA."
-        )
-    return place
-
-
-def _open_platform_dirs(*, roaming: bool = False) -> "PlatformDirs":
-    from platformdirs import PlatformDirs  # noqa: PLC0415 - costs start-up time, rarely needed
-
-    return PlatformDirs("codekernel", appauthor=False, roaming=roaming)
+    return UserData(Path(open_folder(argument, environ)))

@@ -53,7 +53,13 @@ class ConversationTurns:
     def begin(
         self, task: BeginAgentTurn, folder: Path, client: str, *, is_mirrored: bool
     ) -> FollowedTurn:
-        """Accept a task; raises as ``Conversations.begin`` does."""
+        """Accept a task; raises as ``Conversations.begin`` does.
+
+        A task that runs is followed by the same request of a client that was disconnected.
+        """
+        running = self._feeds.find(task.conversation_id)
+        if running and task.turn_key and running.task.turn_key == task.turn_key:
+            return running
         actor = _make_actor(client)
         try:
             return self._begin(self._main(), task, folder, actor, is_mirrored=is_mirrored)

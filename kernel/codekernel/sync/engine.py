@@ -244,8 +244,9 @@ class SyncEngine:
                         new, new.folder, str(conversation_id), conversation_id
                     )
                 content = AgentMessage(ROLE_USER, (TextContent(message.text),))
-                queued = self._state.append(record.id, content, message.actor, invoked_at=None)
-                first = self._state.take(queued)
+                # Never queued: a kernel that was killed in between would leave it to the next one.
+                appended = self._state.append(record.id, content, message.actor)
+                first = self._state.take(appended)
         finally:
             with self._state.lock:
                 self.runners.release(name)

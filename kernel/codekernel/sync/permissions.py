@@ -63,15 +63,19 @@ class PermissionDesk:
     def answer(
         self, session_id: str, permission_id: str, answer: PermissionAnswer
     ) -> SessionPermission:
-        """Answer a permission and let the agent go on.
+        """Answer a permission and let the agent go on; an answer that came before is repeated.
 
         Raises PermissionAnswered if it no longer waits, WrongParam if there is none.
         """
         with self._state.lock:
-            waiting = self._find_waiting(session_id, permission_id)
+            found = self._find(session_id, permission_id)
+            if answer.answer_key and found.answer_key == answer.answer_key:
+                return found
+            if found.status is not PermissionStatus.PENDING:
+                raise PermissionAnswered(_explain_answered(found))
             status = PermissionStatus.APPROVED if answer.allowed else PermissionStatus.DENIED
-            option_id = _choose_option(waiting.options, answer)
-            settled = self._settle(session_id, waiting, status, answer, option_id)
+            option_id = _choose_option(found.options, answer)
+            settled = self._settle(session_id, found, status, answer, option_id)
         self._respond(session_id, permission_id, replace(answer, option_id=option_id))
         return settled
 
@@ -81,7 +85,7 @@ class PermissionDesk:
             for waiting in self._state.store.get_session(session_id).pending_permissions:
                 self._settle(session_id, waiting, PermissionStatus.CANCELED, None, "")
 
-    def _find_waiting(self, session_id: str, permission_id: str) -> SessionPermission:
+    def _find(self, session_id: str, permission_id: str) -> SessionPermission:
         permissions = self._state.store.get_session(session_id).permissions
         found = next((each for each in permissions if each.id == permission_id), None)
         if found is None:
@@ -89,8 +93,6 @@ class PermissionDesk:
             found = next((each for each in log if each.id == permission_id), None)
         if found is None:
             raise WrongParam(f"The session has no permission {permission_id[:80]!r}.")
-        if found.status is not PermissionStatus.PENDING:
-            raise PermissionAnswered(_explain_answered(found))
         return found
 
     def _settle(
@@ -108,6 +110,7 @@ class PermissionDesk:
             for_turn=bool(answer and answer.for_turn),
             answered_at=get_time_ms(),
             answered_by=answer.actor if answer else None,
+            answer_key=answer.answer_key if answer else "",
         )
         record = self._state.store.put_permission(session_id, settled)
         self._state.tell_session(record)

@@ -8,8 +8,7 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from codekernel.errors import EndpointUnavailable
 
@@ -20,7 +19,16 @@ else:
     from codekernel.transport.unix_socket import UnixSocketListener as LocalListener
     from codekernel.transport.unix_socket import connect_unix_socket as connect_local
 
-__all__ = ["LocalListener", "LocalPipe", "choose_endpoint_path", "connect_local"]
+if TYPE_CHECKING:  # a relay does without
+    from pathlib import Path
+
+__all__ = [
+    "LocalListener",
+    "LocalPipe",
+    "choose_endpoint",
+    "choose_endpoint_path",
+    "connect_local",
+]
 
 # sun_path has 108 bytes on Linux and 104 on macOS, with the final zero. The name of a named pipe
 # has 256 characters, and is made from a hash of the path.
@@ -55,16 +63,21 @@ class LocalPipe(Protocol):
         """End both directions; a thread that reads sees the end."""
 
 
-def choose_endpoint_path(user_data: Path) -> Path:
+def choose_endpoint_path(user_data: "Path") -> "Path":
+    """Return the same as ``choose_endpoint``, as a Path."""
+    return type(user_data)(choose_endpoint(str(user_data)))
+
+
+def choose_endpoint(user_data: str) -> str:
     """Return where the kernel of a userData folder listens; its folder exists and is private.
 
     A path too long for a socket, and a folder that cannot be written, are replaced by a private
     folder of the account elsewhere. Raises EndpointUnavailable.
     """
-    path = user_data / "run" / "kernel.sock"
+    path = os.path.join(user_data, "run", "kernel.sock")  # noqa: PTH118 - a relay does without pathlib
     if _can_be_socket(path):
         with suppress(OSError):  # a full or read-only disk
-            _make_private(path.parent)
+            _make_private(os.path.dirname(path))  # noqa: PTH120
             return path
     from codekernel.transport.runtime_folders import list_runtime_sockets  # noqa: PLC0415 - seldom needed
 
@@ -72,28 +85,29 @@ def choose_endpoint_path(user_data: Path) -> Path:
     path = next(filter(_can_be_socket, paths), paths[-1])
     if not _can_be_socket(path):
         raise EndpointUnavailable(f"{path} is too long for a socket")
+    folder = os.path.dirname(path)  # noqa: PTH120
     try:
-        _make_private(path.parent)
+        _make_private(folder)
     except OSError as error:
         reason = error.strerror or error
-        raise EndpointUnavailable(f"{path.parent} cannot be used: {reason}") from error
+        raise EndpointUnavailable(f"{folder} cannot be used: {reason}") from error
     return path
 
 
-def _can_be_socket(path: Path) -> bool:
+def _can_be_socket(path: str) -> bool:
     return sys.platform == "win32" or len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES
 
 
-def _make_private(folder: Path) -> None:
+def _make_private(folder: str) -> None:
     """Make a folder that only this account can enter. Raises OSError if it is not one."""
-    folder.mkdir(mode=stat.S_IRWXU, parents=True, exist_ok=True)
-    seen = folder.lstat()
+    os.makedirs(folder, mode=stat.S_IRWXU, exist_ok=True)  # noqa: PTH103
+    seen = os.lstat(folder)
     if not stat.S_ISDIR(seen.st_mode):
-        raise NotADirectoryError(0, "it is a link, or not a folder", str(folder))
+        raise NotADirectoryError(0, "it is a link, or not a folder", folder)
     if sys.platform != "win32":  # where folders of an account inherit an access list
         if seen.st_uid != os.geteuid():
-            raise PermissionError(0, "it belongs to another account", str(folder))
+            raise PermissionError(0, "it belongs to another account", folder)
         if seen.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            folder.chmod(stat.S_IRWXU)
+            os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101
     if not os.access(folder, os.W_OK):
-        raise PermissionError(0, "it cannot be written", str(folder))
+        raise PermissionError(0, "it cannot be written", folder)

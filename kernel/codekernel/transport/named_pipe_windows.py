@@ -255,12 +255,12 @@ class NamedPipeListener:
             kernel32.LocalFree(descriptor)
 
 
-def connect_named_pipe(path: Path) -> NamedPipe:
+def connect_named_pipe(path: str | Path) -> NamedPipe:
     """Connect to the kernel of this account.
 
     Raises OSError if none listens, EndpointUnavailable if another account does.
     """
-    name = path.read_bytes()[:_MAX_NAME_BYTES].decode("ascii", "replace")
+    name = Path(path).read_bytes()[:_MAX_NAME_BYTES].decode("ascii", "replace")
     if not name.startswith(_PIPE_PREFIX):
         raise FileNotFoundError(errno.ENOENT, "it names no pipe", str(path))
     deadline = time.monotonic() + CONNECT_TIMEOUT_SECONDS

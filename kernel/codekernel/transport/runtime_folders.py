@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import gettempdir
 
 
-def list_runtime_sockets(user_data: Path) -> list[Path]:
+def list_runtime_sockets(user_data: str) -> list[str]:
     """Return the paths that the socket of a userData folder may have, the preferred one first."""
     name = blake2b(os.fsencode(user_data), digest_size=8).hexdigest()
-    return [folder / f"{name}.sock" for folder in _list_runtime_folders()]
+    return [str(folder / f"{name}.sock") for folder in _list_runtime_folders()]
 
 
 def _list_runtime_folders() -> list[Path]:

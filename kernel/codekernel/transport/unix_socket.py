@@ -8,9 +8,12 @@ import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codekernel.errors import EndpointUnavailable
+
+if TYPE_CHECKING:  # a relay does without
+    from pathlib import Path
 
 assert sys.platform != "win32"
 
@@ -67,7 +70,7 @@ class SocketPipe:
 class UnixSocketListener:
     """Accepts connections of the own account; the endpoint is removed by ``close``."""
 
-    def __init__(self, path: Path, release_lock: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, path: "Path", release_lock: Callable[[], None] = lambda: None) -> None:
         """Listen. Only the holder of the instance lock may: what is there is stale, and removed.
 
         ``release_lock`` lets another process listen. Raises EndpointUnavailable.
@@ -118,7 +121,7 @@ class UnixSocketListener:
                 self.path.unlink()
 
 
-def connect_unix_socket(path: Path) -> SocketPipe:
+def connect_unix_socket(path: "str | Path") -> SocketPipe:
     """Connect to the kernel of this account.
 
     Raises OSError if none listens, EndpointUnavailable if another account does.

@@ -12,7 +12,7 @@ from codekernel.adapters.web.outbox import Outbox
 from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS
 from codekernel.adapters.web.sessions import TabSessions
 from codekernel.app import Kernel
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID
 from codekernel.runtime.sessions import Session
 from codekernel.storage.user_data import UserData
 from codekernel.transport.lines import MemoryChannel

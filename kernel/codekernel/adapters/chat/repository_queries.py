@@ -1,6 +1,7 @@
 """Search and questions from a chat, without an agent: Markdown for an answer."""
 
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ class RepositoryQueries:
             "conversationId": time.time_ns() // 1_000_000,
             "modelName": choose_model(settings, None, file),
             "query": question,
+            "turnKey": str(uuid.uuid4()),
         }
         answer: list[str] = []
         with self._open(folder) as kernel:

@@ -152,7 +152,7 @@ class _MachineLink:
             sessions.close()
         self._pipe.close()
 
-    def _connect(self, _: Path) -> LocalPipe:
+    def _connect(self, _: str | Path) -> LocalPipe:
         """Return the connection, once: after it, the machine dials again."""
         if not self._pipes:
             raise KernelUnavailable("The machine is not connected to the hub.")

@@ -23,7 +23,7 @@ from codekernel.adapters.web.page_api import EDITORS, WINDOWS_PROGRAMS
 from codekernel.domain.concurrency import start_thread
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.errors import InvalidPath, WrongParam
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID
 from codekernel.storage import safe_files
 from codekernel.storage.quarantine import is_irregular, quarantine_user_file
 from codekernel.storage.user_data import UserData

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codekernel.errors import KernelError
-from codekernel.protocol import READY_CALLBACK_ID
-from codekernel.protocol.envelope import MAIN_SESSION_ID, NO_CALLBACK_ID
+from codekernel.protocol import MAIN_SESSION_ID, NO_CALLBACK_ID, READY_CALLBACK_ID
 from codekernel.transport.lines import MAX_LINE_BYTES, MemoryChannel, SpooledLine
 
 # As in electron-bridge/src/errors.js.

@@ -8,7 +8,6 @@ import socket
 import threading
 from collections.abc import Callable
 from functools import partial
-from html import escape
 from http import HTTPStatus
 from urllib.parse import parse_qs
 
@@ -20,6 +19,7 @@ from codekernel.adapters.web.authentication import HOST, SUBPROTOCOL, BrowserAut
 from codekernel.adapters.web.web_client import WebClient
 from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.domain.concurrency import start_thread
+from codekernel.domain.untrusted_text import escape_html
 from codekernel.transport.connections import RateLimitedLog, is_own_account
 from codekernel.transport.http_messages import RequestHead, render_response
 from codekernel.transport.listener import HttpListener, open_listening_socket
@@ -51,7 +51,7 @@ def render_landing_page(address: str, page_secret: str | None) -> bytes:
     Not a redirect: the browser would follow it in the name of whatever page had the link, and keep
     back the cookie that it was just given. A refresh waits until the scripts of a page have run.
     """
-    target = escape(address)
+    target = escape_html(address)
     refresh = f'\n    <meta http-equiv="refresh" content="0;url={target}" />'
     secret = f'\n    <meta name="codekernel-secret" content="{page_secret}" />{_SCRIPT_TAG}'
     return _PAGE_TEMPLATE.format(
@@ -230,7 +230,7 @@ def _respond_error(status: HTTPStatus, sentence: str, *, retry: bool = False) ->
     """Return a page with a sentence; ``retry`` adds a link to try again."""
     more = ' <a href="/">Try again</a>' if retry else ""
     head = _SCRIPT_TAG if retry else ""
-    page = _PAGE_TEMPLATE.format(head=head, body=f"<p>{escape(sentence)}{more}</p>")
+    page = _PAGE_TEMPLATE.format(head=head, body=f"<p>{escape_html(sentence)}{more}</p>")
     return _respond(page.encode(), status=status)
 
 

@@ -17,7 +17,7 @@ from codekernel.adapters.web.kernel_client import CallFailed, KernelClient
 from codekernel.adapters.web.outbox import Outbox
 from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS, STABLE_AFTER_SECONDS
 from codekernel.domain.concurrency import start_thread
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID
 
 
 class RepoSessionState(Enum):

@@ -4,6 +4,7 @@ Its calls are dispatched with a concurrency limit, its events are sent through i
 WebAdapter creates the clients.
 """
 
+import secrets
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
@@ -23,7 +24,7 @@ from codekernel.adapters.web.sessions import SESSION_LINGER_SECONDS, TabSessions
 from codekernel.domain.concurrency import start_thread
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import KernelError
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID
 from codekernel.storage.user_data import UserData
 from codekernel.transport.lines import MemoryChannel
 
@@ -224,6 +225,7 @@ def _build_begin(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     if question.get("isFollowed") is True:
         return "followConversation", {"conversationId": question.get("conversationId")}
     fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
+    fields["turnKey"] = secrets.token_hex(16)
     return "beginAgentTurn" if question.get("isAgent") is True else "beginConversation", fields
 
 

@@ -32,7 +32,7 @@ from codekernel.cli import model_selection
 from codekernel.cli.agent_turn import AgentEventReader, AgentTask
 from codekernel.cli.argument_types import MAX_PORT
 from codekernel.cli.arguments import DEFAULT_KODE_PORT, KODE_KEY_NAME, KODE_PORT_FROM_ENV
-from codekernel.cli.kernel_access import KernelFinder
+from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
 from codekernel.cli.turn_stream import TurnStream
@@ -100,7 +100,7 @@ def _serve_http(args: argparse.Namespace, folders: list[str]) -> int:
     logging_setup.log_to_stderr()
     user_data = open_user_data(args.user_data, os.environ)
     port, secret = _get_port(args.http), _find_secret(user_data)
-    finder = KernelFinder(args, user_data)
+    finder = KernelFinder(user_data.root, standalone=args.standalone)
     starter = _TurnStarter(args, user_data, tuple(map(_open_root, folders)), finder)
     try:
         service = KodeService(port, secret, starter.begin, allow_remote=args.anywhere)

@@ -28,12 +28,8 @@ from codekernel.storage import index_examination, quarantine
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.quarantine import is_irregular, is_quarantined
 from codekernel.storage.safe_files import NotRegularFile, read_regular
-from codekernel.storage.user_data import (
-    UserData,
-    can_restrict_folder,
-    is_open_to_others,
-    locate_user_data,
-)
+from codekernel.storage.user_data import UserData, locate_user_data
+from codekernel.storage.user_data_folder import can_restrict_folder, is_open_to_others
 from codekernel.storage.vault.opening import list_vault_notes
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, Vault
 

@@ -22,7 +22,7 @@ from codekernel.adapters.hub.server import HubPort
 from codekernel.adapters.hub.service import HubService
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
 from codekernel.cli.commands import chats
-from codekernel.cli.kernel_access import KernelFinder
+from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice, write_lines
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
@@ -80,7 +80,7 @@ def _serve(args: argparse.Namespace, user_data: UserData) -> int:
     fingerprint = tls.read_fingerprint() if tls else ""
     logging_setup.log_to_stderr()
     with closing(HubDatabase(user_data.root)) as database:
-        finder = KernelFinder(args, user_data)
+        finder = KernelFinder(user_data.root, standalone=args.standalone)
         bots = chats.open_chats(settings, database, user_data, finder.connect)
         service = HubService(database, port, StaticPages(find_pages_folder()), bots)
         sessions = RemoteAgentSessions(KernelRequests(user_data.root, "hub", finder.connect))
@@ -204,7 +204,7 @@ def _join(args: argparse.Namespace, user_data: UserData) -> int:
         key = ApiKeys(vault).get(name) if ApiKeys(vault).has(name) else ""
     if not args.code and not key:
         raise WrongParam("This machine is not paired with that hub: add --code CODE.")
-    finder = KernelFinder(args, user_data)
+    finder = KernelFinder(user_data.root, standalone=args.standalone)
     joiner = MachineJoiner(
         address,
         socket.gethostname(),

@@ -21,7 +21,7 @@ from codekernel.agent.tools.index_search import CallChainArguments, call_chain
 from codekernel.agent.tools.toolsets import build_ide_tools
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.cli.kernel_access import KernelFinder
+from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.output.terminal import print_bearer_address, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
 from codekernel.cli.project_folder import find_project_root
@@ -61,7 +61,7 @@ def _serve_ide(args: argparse.Namespace, root: Path, user_data: UserData) -> NoR
             token,
             allow_remote=args.anywhere,
         )
-    finder = KernelFinder(args, user_data)
+    finder = KernelFinder(user_data.root, standalone=args.standalone)
     kernel = KernelMcpClient(user_data.root, "ide-tools", root, finder.connect)
     usual = AllowListPolicy(DEFAULT_ALLOWED_PERMISSIONS)
     workspace = WorkspaceRoot.from_path(root)

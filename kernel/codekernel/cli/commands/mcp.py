@@ -4,29 +4,41 @@ This process carries lines between stdin and stdout and the kernel, or answers a
 over HTTP with what the kernel answers.
 """
 
-import argparse
 import os
+from typing import TYPE_CHECKING
 
-from codekernel.cli.kernel_access import KernelFinder
+from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
-from codekernel.cli.project_folder import find_project_root
+from codekernel.cli.project_folder import find_project_folder
 from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.client.relay import KernelLink, make_attach_line, relay_stdio
-from codekernel.storage.user_data import open_user_data
+from codekernel.storage.user_data_folder import open_folder
 from codekernel.transport.descriptors import claim_stdio
 
+if TYPE_CHECKING:
+    import argparse
 
-def run_mcp(args: argparse.Namespace) -> int:
+
+def run_mcp(args: "argparse.Namespace") -> int:
     """Serve until stdin ends or a signal comes; end the process. Raises KernelError."""
-    wire = claim_stdio() if args.http is None else None
-    root = find_project_root(args.repo)
-    user_data = open_user_data(args.user_data, os.environ)
-    finder = KernelFinder(args, user_data)
-    handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
-    if wire is None:
-        from codekernel.cli.commands.mcp_http import serve_mcp_http  # noqa: PLC0415 - seldom needed
+    if args.http is None:
+        return relay_mcp(args.repo, args.user_data, standalone=args.standalone)
+    from codekernel.cli.commands.mcp_http import serve_mcp_http  # noqa: PLC0415 - seldom needed
 
-        return serve_mcp_http(args.http, root, user_data.root, finder)
-    attach_line = make_attach_line("mcp", mode="mcp", folder=str(root))
-    link = KernelLink(user_data.root, McpRelayState(), attach_line, finder.connect)
+    root = find_project_folder(args.repo)
+    user_data = open_folder(args.user_data, os.environ)
+    finder = KernelFinder(user_data, standalone=args.standalone)
+    handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
+    return serve_mcp_http(args.http, root, user_data, finder)
+
+
+def relay_mcp(repo: str | None, user_data_folder: str | None, *, standalone: bool = False) -> int:
+    """Carry lines until stdin ends or a signal comes; end the process. Raises KernelError."""
+    wire = claim_stdio()
+    root = find_project_folder(repo)
+    user_data = open_folder(user_data_folder, os.environ)
+    finder = KernelFinder(user_data, standalone=standalone)
+    handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
+    attach_line = make_attach_line("mcp", mode="mcp", folder=root)
+    link = KernelLink(user_data, McpRelayState(), attach_line, finder.connect)
     return exit_now(relay_stdio(wire, link), finder.close)

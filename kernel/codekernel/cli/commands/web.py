@@ -18,7 +18,6 @@ import webbrowser
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -40,8 +39,9 @@ from codekernel.client.linked_kernel import LinkedKernel
 from codekernel.client.relay import KernelLink, make_attach_line
 from codekernel.client.relay_state import RelayState
 from codekernel.domain.concurrency import start_thread
+from codekernel.domain.untrusted_text import escape_html
 from codekernel.errors import EndpointUnavailable, InvalidPath, KernelError, KernelUnavailable
-from codekernel.protocol.envelope import MAIN_SESSION_ID
+from codekernel.protocol import MAIN_SESSION_ID
 from codekernel.runtime import logging_setup
 from codekernel.storage.safe_files import (
     create_file_atomically,
@@ -187,7 +187,7 @@ def _wait_for_entry(access: BrowserAuth, file: Path | None) -> None:
 
 def _write_redirect(access: BrowserAuth, folder: Path) -> Path | None:
     """Write the private redirect file; None if it cannot be written, as on a full disk."""
-    address = escape(access.make_browser_url(own_account_only=False))
+    address = escape_html(access.make_browser_url(own_account_only=False))
     file = folder / f"{_REDIRECT_PREFIX}{secrets.token_hex(8)}.html"
     try:
         make_private_folder(folder)

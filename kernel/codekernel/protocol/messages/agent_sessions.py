@@ -181,7 +181,7 @@ class CancelAgentMessageReply(ReplyData, frozen=True):
 
 
 class AnswerAgentPermission(Message, frozen=True, tag="answerAgentPermission"):
-    """Answer a permission; the first answer wins."""
+    """Answer a permission; the first answer wins, and may be sent again under its ``answerKey``."""
 
     id: str
     permission_id: str
@@ -189,6 +189,7 @@ class AnswerAgentPermission(Message, frozen=True, tag="answerAgentPermission"):
     actor: ActorEntry
     for_turn: bool = False
     option_id: str = ""
+    answer_key: str = ""
 
 
 class GetAgentPermissions(Message, frozen=True, tag="getAgentPermissions"):

@@ -14,12 +14,22 @@ from codekernel.protocol.envelope import ConversationId, Message, ReplyData, enc
 SCORE_DIGITS = 4
 
 
+# It is kept with its turn.
+MAX_TURN_KEY_CHARS = 200
+
+TurnKey = Annotated[str, Meta(max_length=MAX_TURN_KEY_CHARS)]
+
+
 class BeginConversation(Message, frozen=True, tag="beginConversation"):
-    """Ask a question; the answer is streamed as replies to this one request."""
+    """Ask a question; the answer is streamed as replies to this one request.
+
+    ``turnKey``: an id of the client's own, by which a request that is sent again is known.
+    """
 
     model_name: str
     conversation_id: ConversationId
     query: str
+    turn_key: TurnKey = ""
 
 
 class StopConversation(Message, frozen=True, tag="stopConversation"):
@@ -105,6 +115,7 @@ class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
     rounds: Annotated[int, Meta(ge=1)] | None = None
     detailed: bool = False
     within: str = ""
+    turn_key: TurnKey = ""
 
 
 class FollowConversation(Message, frozen=True, tag="followConversation"):

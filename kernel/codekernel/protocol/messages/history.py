@@ -40,6 +40,7 @@ class TurnEntry(_HistoryStruct, frozen=True, omit_defaults=True):
     usage: SpentEntry | None = None
     summary: str = ""
     agent: AgentEntry | None = None
+    turn_key: str = ""
 
 
 class HistoryFile(_HistoryStruct, frozen=True):

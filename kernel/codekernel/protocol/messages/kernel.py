@@ -5,7 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from codekernel.protocol.envelope import MAIN_SESSION_ID, Message, ReplyData
+from codekernel.protocol import MAIN_SESSION_ID
+from codekernel.protocol.envelope import Message, ReplyData
 
 
 class Attach(Message, frozen=True, tag="attach"):

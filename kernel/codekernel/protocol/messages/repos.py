@@ -7,7 +7,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codekernel.protocol.envelope import MAIN_SESSION_ID, Message, ReplyData
+from codekernel.protocol import MAIN_SESSION_ID
+from codekernel.protocol.envelope import Message, ReplyData
 
 
 class StopAll(Message, frozen=True, tag="stopAll"):
