@@ -73,7 +73,7 @@ class TranscriptPlayer:
     def select_static(self) -> None:
         config = {
             "name": "static",
-            "modelName": "codekernel-static-v2",
+            "modelName": "codekernel-static-v3",
             "inputLength": 950,  # as by default, so that nothing is cut again
             "selected": True,
         }

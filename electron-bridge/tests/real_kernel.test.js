@@ -34,7 +34,7 @@ async function bridged(t) {
 
 function settings(url) {
   const model = { name: 'model', modelName: 'scripted-1', url, setApiKey: false };
-  const config = { name: 's', modelName: 'codekernel-static-v2', inputLength: 950, selected: true };
+  const config = { name: 's', modelName: 'codekernel-static-v3', inputLength: 950, selected: true };
   return JSON.stringify({
     searchSettings: {
       searchLimit: 10,

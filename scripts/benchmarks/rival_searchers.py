@@ -17,7 +17,7 @@ class Semble:
 
     def __init__(self) -> None:
         self._rival = rival_semble.Semble(damped=self.damped)
-        self.name = f"{self._rival.name} {rival_semble.VERSION}, codekernel-static-v2"
+        self.name = f"{self._rival.name} {rival_semble.VERSION}, codekernel-static-v3"
         reason = self._rival.available()
         if reason:
             raise SystemExit(f"{self._rival.name}: {reason}")

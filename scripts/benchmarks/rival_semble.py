@@ -11,7 +11,7 @@ from rival_venv import CACHE, ROOT, RivalMissing, environment
 VERSION = "0.7.0"
 # onnx only reads the table out of our model; semble never imports it.
 PINS = (f"semble=={VERSION}", "model2vec==0.10.0", "onnx==1.23.2")
-MODEL = ROOT / "models" / "codekernel-static-v2"
+MODEL = ROOT / "models" / "codekernel-static-v3"
 
 
 class Semble(InstalledRival):

@@ -1,6 +1,6 @@
 """Chinese words and what they mean in English, from CC-CEDICT, the commonest by jieba's counts.
 
-CC-CEDICT is under CC BY-SA 4.0, jieba under MIT: models/codekernel-static-v2/README.md names both.
+CC-CEDICT is under CC BY-SA 4.0, jieba under MIT: models/codekernel-static-v3/README.md names both.
 The kernel's own glossary of programming, whose senses are those that code uses, comes first.
 """
 

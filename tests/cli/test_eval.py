@@ -76,7 +76,7 @@ def test_a_selected_reranker_is_tried_too(user_data: Path, project: Path) -> Non
     model = {"name": "small", "path": str(RERANKER), "type": "rerank"}
     static = {
         "name": "static",
-        "modelName": "codekernel-static-v2",
+        "modelName": "codekernel-static-v3",
         "inputLength": 950,
         "selected": True,
     }

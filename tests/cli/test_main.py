@@ -91,7 +91,7 @@ def test_the_doctor_reports_keys_in_plain_text(user_data: Path) -> None:
 def test_the_bundled_models_are_listed_and_intact(user_data: Path) -> None:
     done = codekernel(user_data, "models")
     assert done.returncode == 0, done.stdout
-    for name in ("codekernel-static-v2", "granite-embedding-30m-english"):
+    for name in ("codekernel-static-v3", "granite-embedding-30m-english"):
         assert name in done.stdout
     assert "used by static" in done.stdout
 

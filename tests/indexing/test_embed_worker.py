@@ -310,7 +310,9 @@ def test_a_kill_before_the_old_vectors_are_replaced_loses_nothing(tmp_path: Path
     compare(folder, tmp_path / "clean")
 
 
-@pytest.mark.parametrize("name", ["f9270d03cd4ee0a6-950", "0123456789abcdef-950"])
+@pytest.mark.parametrize(
+    "name", ["f9270d03cd4ee0a6-950", "387b0376004604bb-950", "0123456789abcdef-950"]
+)
 def test_of_vectors_that_no_settings_speak_of_only_those_of_an_outdated_model_go(
     open_index: Open, name: str
 ) -> None:

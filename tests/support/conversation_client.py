@@ -35,7 +35,7 @@ def chat_settings(user_data: Path, url: str, *, vectors: bool = False, **changes
                 "configs": [
                     {
                         "name": "static",
-                        "modelName": "codekernel-static-v2",
+                        "modelName": "codekernel-static-v3",
                         "inputLength": 950,
                         "selected": vectors,
                     }

@@ -12,7 +12,7 @@ from support.kernel_process import KernelProcess, Line, code_of
 
 TIMEOUT_SECONDS = 90
 POLL_SECONDS = 0.02
-STATIC = "codekernel-static-v2"
+STATIC = "codekernel-static-v3"
 
 
 def config(name: str, length: int, model: str = STATIC, *, selected: bool = True) -> Line:

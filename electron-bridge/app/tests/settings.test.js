@@ -26,7 +26,7 @@ function settings() {
   const text = readFileSync(EXAMPLE, 'utf8').replace(/(?<![:"])\/\/.*$/gm, '');
   const file = JSON.parse(text);
   setAt(file, LISTS.embedding, [
-    { name: 'static', modelName: 'codekernel-static-v2', inputLength: 950, selected: true },
+    { name: 'static', modelName: 'codekernel-static-v3', inputLength: 950, selected: true },
   ]);
   setAt(file, LISTS.rerank, [{ modelName: 'bge', selected: false }]);
   setAt(file, LISTS.models, [{ name: 'bge', path: '/models/bge', type: 'rerank', fileSize: 0.5 }]);

@@ -20,7 +20,7 @@ const KNOWN_ENDPOINT = 'https://api.deepseek.com/v1/chat/completions';
 // As by default, so that nothing is cut again.
 const STATIC = {
   name: 'static',
-  modelName: 'codekernel-static-v2',
+  modelName: 'codekernel-static-v3',
   inputLength: 950,
   selected: true,
 };

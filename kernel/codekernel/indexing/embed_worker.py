@@ -34,9 +34,9 @@ OpenVectorIndex: TypeAlias = "Callable[[ConfigPlan, Performance], VectorIndex]"
 # Vectors that are damaged this often in a row are left alone for a while: the disk is faulty.
 MAX_REOPENS = 3
 
-# Fingerprints of models that came with codekernel once (codekernel-static-v1): their vectors
+# Fingerprints of models that came with codekernel once (codekernel-static-v1, -v2): their vectors
 # cannot be searched any more, whatever the settings say.
-OUTDATED_MODELS = frozenset({"f9270d03cd4ee0a6"})
+OUTDATED_MODELS = frozenset({"f9270d03cd4ee0a6", "387b0376004604bb"})
 
 
 class EmbedWorker:

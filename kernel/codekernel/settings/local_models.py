@@ -22,7 +22,7 @@ from codekernel.errors import InvalidModel, NetworkError
 from codekernel.inference.model_folder import read_json_file, read_model_folder
 from codekernel.llm.providers.gguf import find_gguf, read_context_length
 
-STATIC_MODEL = "codekernel-static-v2"
+STATIC_MODEL = "codekernel-static-v3"
 
 TRANSFORMER_MODEL = "granite-embedding-30m-english"
 
@@ -34,6 +34,7 @@ _BUILT_IN_KINDS = {
 # Models bundled once; settings that name one mean its successor.
 SUPERSEDED_MODELS = {
     "codekernel-static-v1": STATIC_MODEL,
+    "codekernel-static-v2": STATIC_MODEL,
     "codekernel-reranker-v1": TRANSFORMER_MODEL,
 }
 

@@ -17,7 +17,7 @@ export async function changeSettings(host, place, from) {
   const page = await host.page('settings');
   const limit = page.getByLabel('Results per search');
   await limit.waitFor();
-  await page.getByRole('listitem').filter({ hasText: 'codekernel-static-v2' }).waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'codekernel-static-v3' }).waitFor();
   await page.getByText('trying…').first().waitFor({ state: 'detached' });
   assert.deepEqual(await findViolations(page), []);
   await takeScreenshots(page, 'settings');

@@ -71,7 +71,7 @@ export async function writeFiles(repo, files) {
  * @param {{ searchLimit?: number }} [options]
  */
 export function settingsFor(url, { searchLimit = 10 } = {}) {
-  const config = { name: 's', modelName: 'codekernel-static-v2', inputLength: 950, selected: true };
+  const config = { name: 's', modelName: 'codekernel-static-v3', inputLength: 950, selected: true };
   const model = {
     name: 'scripted',
     modelName: 'scripted-1',
