@@ -19,7 +19,7 @@ SYSTEM_LISTS = Path("/etc/apt/sources.list.d")
 class Package:
     """One file of a registry: ``file`` is what the registry's tool names it."""
 
-    registry: str  # pip, sdist, npm, deb, source
+    registry: str  # pip, pure (a wheel for every machine), sdist, npm, deb, source
     name: str
     version: str
     file: str
@@ -50,6 +50,7 @@ def fetch(package: Package, work: Path) -> Path:
 def _download(package: Package, folder: Path, work: Path) -> None:
     commands: dict[str, Callable[[Package, Path], list[str]]] = {
         "pip": _pip,
+        "pure": lambda one, work: [*_pip(one, work), "--platform", "any"],
         "sdist": _sdist,
         "npm": lambda one, _: ["npm", "pack", "--silent", f"{one.name}@{one.version}"],
         "deb": lambda one, _: ["apt-get", "download", "-q", f"{one.name}={one.version}"],

@@ -46,7 +46,7 @@ class Static:
 def with_words(model: Static, words: Sequence[Word], counts: Mapping[str, int]) -> Static:
     """The model with Chinese words in it."""
     kept = [word for word in words if word.senses]
-    added, lengths = _rows(model, kept)
+    added, lengths = place_words(model, kept)
     known = lengths > 0
     kept = [word for word, is_known in zip(kept, known, strict=True) if is_known]
     tokens = _tokens(model, kept, len(model.table))
@@ -63,7 +63,7 @@ def with_words(model: Static, words: Sequence[Word], counts: Mapping[str, int]) 
     return Static(built, np.fromiter(tokens.values(), np.int32), table)
 
 
-def _rows(model: Static, words: Sequence[Word]) -> tuple[np.ndarray, np.ndarray]:
+def place_words(model: Static, words: Sequence[Word]) -> tuple[np.ndarray, np.ndarray]:
     """For each word its row, and how long it is."""
     rows = np.zeros((len(words), model.table.shape[1]), np.float32)
     lengths = np.zeros(len(words), np.float32)
