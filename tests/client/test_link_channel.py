@@ -1,6 +1,6 @@
 from collections.abc import Iterator
 
-from codekernel.client.linked_kernel import LinkChannel
+from codekernel.client.link_channel import LinkChannel
 from codekernel.transport.lines import MAX_IN_MEMORY_BYTES, SpooledLine
 
 

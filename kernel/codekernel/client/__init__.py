@@ -11,5 +11,6 @@ Modules, in the order data meets them:
     mcp_relay_state.py  the same of an MCP client
     kernel_requests.py  requests and streams of many threads over one connection
     agent_sessions.py   AgentSessions of the kernel, for other processes
-    linked_kernel.py    the shared kernel, and its lines, where a kernel of this process could be
+    link_channel.py     the lines of the shared kernel
+    linked_kernel.py    the shared kernel where a kernel of this process could be
 """

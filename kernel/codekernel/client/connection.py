@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from codekernel.client.launcher import connect_to_kernel
-from codekernel.client.linked_kernel import LinkChannel
+from codekernel.client.link_channel import LinkChannel
 from codekernel.client.relay import Connect, KernelLink, make_attach_line
 from codekernel.client.relay_state import RelayState
 from codekernel.errors import KernelUnavailable, RefusedByKernel

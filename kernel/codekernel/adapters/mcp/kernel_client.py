@@ -14,7 +14,7 @@ from codekernel.adapters.indexed_repository import ProgressCallback, ignore_prog
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.protocol import Message, Params
 from codekernel.adapters.mcp.server import McpMethod
-from codekernel.client.linked_kernel import LinkChannel
+from codekernel.client.link_channel import LinkChannel
 from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.client.relay import Connect, KernelLink, make_attach_line
 from codekernel.domain.concurrency import CancelToken
