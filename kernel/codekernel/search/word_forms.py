@@ -7,7 +7,7 @@ know the same forms, and the short forms of words in word_forms.txt (args, argum
 import re
 from collections.abc import Callable
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
 
@@ -61,7 +61,7 @@ def _load_stemmer() -> Callable[[str], str]:
 @cache
 def _load_short_forms() -> dict[str, str]:
     """Return the word of each short form."""
-    text = files("codekernel.search").joinpath("word_forms.txt").read_text("utf-8")
+    text = Path(__file__).with_name("word_forms.txt").read_text("utf-8")
     rows = (line.partition(":") for line in text.splitlines() if not line.startswith("#"))
     return {
         _unite_roots(short): _unite_roots(word)
