@@ -148,12 +148,14 @@ test('a notice is due when an agent begins to wait, asks again, or is done', () 
   const running = session({ thinking: true });
   const first = session({ thinking: true, agentState: state({ r1: REQUEST }) });
   const second = session({ thinking: true, agentState: state({ r2: REQUEST }) });
-  assert.equal(findNotice(running, first)?.kind, 'waits');
-  assert.equal(findNotice(first, second)?.kind, 'waits');
-  assert.equal(findNotice(first, first), null);
-  assert.equal(findNotice(first, session())?.kind, 'done');
-  assert.equal(findNotice(undefined, first), null, 'what was so before is no news');
-  assert.equal(findNotice(session(), session({ updatedAt: 3 })), null);
+  assert.equal(findNotice(running, first, true)?.kind, 'waits');
+  assert.equal(findNotice(first, second, true)?.kind, 'waits');
+  assert.equal(findNotice(first, first, true), null);
+  assert.equal(findNotice(first, session(), true)?.kind, 'done');
+  assert.equal(findNotice(undefined, first, false), null, 'what was so before is no news');
+  assert.equal(findNotice(undefined, first, true)?.kind, 'waits', 'begun, and waits already');
+  assert.equal(findNotice(undefined, running, true), null);
+  assert.equal(findNotice(session(), session({ updatedAt: 3 }), true), null);
 });
 
 /** @param {number} seq @param {any} content @param {any} [more] */

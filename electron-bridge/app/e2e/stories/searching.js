@@ -91,7 +91,7 @@ async function deeper(page, box, first) {
   await accuracy.check();
   await box.fill('which function says hello');
   await first.getByRole('button', { name: 'Why is this here?' }).click();
-  await first.getByText('Nearest in meaning').waitFor();
+  await first.getByText('Reranking model').waitFor();
   await takeScreenshots(page, 'search-why');
   await accuracy.uncheck();
 }

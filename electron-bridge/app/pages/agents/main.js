@@ -137,7 +137,7 @@ function forget() {
  */
 function noteSession(before, now) {
   draw();
-  const notice = now && findNotice(before, now);
+  const notice = now && findNotice(before, now, Boolean(connection?.store.isLoaded));
   if (!notice) return;
   const { kind, session } = notice;
   if (document.hidden) showNotice(notice).catch(console.warn);

@@ -12,11 +12,14 @@ const PREFERENCE = 'hub.notices';
 /**
  * @param {SessionRecord | undefined} before
  * @param {SessionRecord} now
+ * @param {boolean} isListed whether the list of sessions was read before: one that is first seen
+ *   after it is news, also if it waits already
  * @returns {Notice | null} one that is due
  */
-export function findNotice(before, now) {
-  if (!before) return null;
-  const [was, is] = [statusOf(before), statusOf(now)];
+export function findNotice(before, now, isListed) {
+  const is = statusOf(now);
+  if (!before) return isListed && is === 'waiting' ? { kind: 'waits', session: now } : null;
+  const was = statusOf(before);
   if (is === 'waiting' && (was !== 'waiting' || isAnother(before, now))) {
     return { kind: 'waits', session: now };
   }

@@ -20,8 +20,7 @@ export const searchZh = {
   'search.results': '搜索结果',
   'search.more': '更多结果',
   'search.accuracy': '深度排序',
-  'search.accuracy.hint':
-    '由设置中的重排模型阅读最好的结果；约需四分之一秒。',
+  'search.accuracy.hint': '由设置中的重排模型阅读最好的结果；约需四分之一秒。',
 
   'count.found': '{count} 个结果，用时 {ms} 毫秒',
   'count.none': '没有结果，用时 {ms} 毫秒',
