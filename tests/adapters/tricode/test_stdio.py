@@ -157,12 +157,23 @@ def test_a_killed_agent_can_be_resumed(user_data: Path, repo: Path) -> None:
     assert lines[-1] == {"type": "final", "content": "Done."}
 
 
+def wait_for_index(user_data: Path, repo: Path) -> None:
+    subprocess.run(
+        [*CODEKERNEL, "search", "--wait", "session"],
+        cwd=repo,
+        env=bare_environment(user_data),
+        capture_output=True,
+        check=True,
+    )
+
+
 @pytest.mark.slow
 def test_our_ranked_search_is_one_of_the_tools(user_data: Path, repo: Path) -> None:
     write_sources(repo)
     calls = reply_calls(SKIP, ("search", {"query": "close a session", "limit": 3}))
     with ChatServer([calls, reply_text("Found.")]) as server:
         chat_settings(user_data, server.url, vectors=True)
+        wait_for_index(user_data, repo)  # the tool itself waits five seconds for a first one
         code, lines, _ = tricode(user_data, repo, "--stdio", "where is it?")
     assert code == 0
     result = of_type(lines, "tool_result")[1]
