@@ -37,9 +37,14 @@ class Seaweed:
 
     def __enter__(self) -> Self:
         for _ in range(STARTS):
-            with suppress(ChildProcessError):
+            try:
                 self._start()
-                return self
+            except ChildProcessError:
+                continue
+            except BaseException:
+                self.__exit__()
+                raise
+            return self
         raise AssertionError(self._read_log())
 
     def __exit__(self, *_: object) -> None:
