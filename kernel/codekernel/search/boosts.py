@@ -178,8 +178,8 @@ def _compute_file_factor(query: Query, file_kind: FileKind, *, is_question: bool
 
 
 def _spare_defining_test(file_kind: FileKind, factor: float, defined: Boosts) -> float:
-    """Return the factor of a chunk that may define the very name that was asked for."""
-    if file_kind.is_test and any(signal is DEFINITION and gain for signal, gain in defined):
+    """Return the factor of a test's chunk, which may define the very name that was asked for."""
+    if any(signal is DEFINITION and gain for signal, gain in defined):
         return max(factor, _DEFINING_TEST_FACTOR * file_kind.factor)
     return factor
 
@@ -204,7 +204,8 @@ def apply_boosts(
         signals = {LEXICAL: lexical, SEMANTIC: semantic}
         if chunk.defined_names:
             defined = _boost_defined_names(query, chunk, kind)
-            factor, boosts = _spare_defining_test(kind, factor, defined), defined + boosts
+            factor = _spare_defining_test(kind, factor, defined) if kind.is_test else factor
+            boosts = defined + boosts
         if query.mentions:
             boosts = (*boosts, (MENTION, boost_mention(query, chunk)))
         for signal, boost in boosts:
@@ -285,10 +286,12 @@ def _boost_definition(symbol: str, chunk: Chunk, file_kind: FileKind) -> float:
 def _boost_name_parts(query: Query, stems_by_name: tuple[frozenset[str], ...]) -> float:
     """Return how well the best of the defined names is made of the query's words."""
     best = 0.0
+    has_none, has_none_joined = query.stems.isdisjoint, query.joined_stems.isdisjoint
     for parts in stems_by_name:
+        if has_none(parts) and has_none_joined(parts):  # most names, and faster than counting
+            continue
         shared, coverage = _compare_stems(query, parts)
-        if shared:
-            best = max(best, shared / len(parts) * coverage)
+        best = max(best, shared / len(parts) * coverage)
     return NAME_PARTS_BOOST * best
 
 
