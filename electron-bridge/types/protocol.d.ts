@@ -849,6 +849,7 @@ export interface GetIndexStatusReply {
   watching: string;
   trouble: string;
   paused: boolean;
+  notice: string;
 }
 
 /**
