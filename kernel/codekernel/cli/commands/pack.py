@@ -154,6 +154,7 @@ def _describe(packs: IndexPacks, pack: StoredIndexPack) -> dict[str, Any]:
         "prefix": "",
         "files": 0,
         "chunks": 0,
+        "builtAt": 0.0,
         "problem": "",
     }
     try:
@@ -165,6 +166,7 @@ def _describe(packs: IndexPacks, pack: StoredIndexPack) -> dict[str, Any]:
         "prefix": manifest.prefix,
         "files": manifest.files,
         "chunks": manifest.chunks,
+        "builtAt": manifest.built_at,
     }
 
 
