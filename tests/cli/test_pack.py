@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.test_share import set_up, share
 from codekernel.cli.commands.pack import run_pack
-from codekernel.errors import StorageError
+from codekernel.errors import StorageError, WrongParam
 from support.git_history import GitHistory
 
 
@@ -39,10 +39,15 @@ def test_packs_are_built_listed_pulled_and_forgotten(
     history = GitHistory(tmp_path / "demo")
     history.commit("begin", {"hello.py": "def hello():\n    return 1\n"})
     repo = str(history.folder)
-    assert pack(user_data, "build", repo=repo) == 0
-    assert "1 files, 1 chunks" in capsys.readouterr().out
-    assert pack(user_data, "build", repo=repo) == 0
+    empty = GitHistory(tmp_path / "empty")
+    assert pack(user_data, "build", repo=[repo, str(empty.folder)]) == 1
+    told = capsys.readouterr()
+    assert "1 files, 1 chunks" in told.out
+    assert f"{empty.folder} has no pack: {empty.folder} has no commits yet" in told.err
+    assert pack(user_data, "build", repo=[repo, repo]) == 0
     assert "has a pack already" in capsys.readouterr().out
+    assert pack(user_data, "build", repo=[repo], force=True) == 0
+    assert "sent the index" in capsys.readouterr().out
     assert pack(user_data, "list", json=True) == 0
     (listed,) = json.loads(capsys.readouterr().out)
     assert (listed["label"], listed["files"], listed["problem"]) == ("demo", 1, "")
@@ -70,6 +75,14 @@ def test_a_repository_without_a_pack_is_explained(
     history.commit("begin", {"hello.py": "def hello():\n    return 1\n"})
     with pytest.raises(StorageError, match="your team has no pack of"):
         pack(user_data, "pull", repo=str(history.folder))
+
+
+def test_one_label_is_for_one_repository(
+    user_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up(user_data, tmp_path, monkeypatch)
+    with pytest.raises(WrongParam, match="are for one --repo"):
+        pack(user_data, "build", repo=[str(tmp_path), str(tmp_path)], label="x")
 
 
 def test_without_a_store_it_is_said_what_to_do(

@@ -28,7 +28,9 @@ def add_pack_arguments(pack: argparse.ArgumentParser) -> None:
     """Add the actions of ``pack`` to its parser."""
     actions = pack.add_subparsers(dest="action", metavar="action", required=True)
     build = actions.add_parser("build", help="index a commit, and send the index to the team")
-    build.add_argument("--repo", metavar="DIR", help=_REPO_HELP)
+    build.add_argument(
+        "--repo", metavar="DIR", action="append", help=f"{_REPO_HELP}; may be repeated"
+    )
     build.add_argument(
         "--commit", metavar="ID", default="HEAD", help="which commit (else what is checked out)"
     )

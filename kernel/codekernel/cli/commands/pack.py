@@ -20,7 +20,7 @@ from codekernel.cli.team_access import open_team
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import RepositoryIndexStatus
 from codekernel.domain.untrusted_text import escape_line
-from codekernel.errors import KernelError, StorageError
+from codekernel.errors import KernelError, StorageError, WrongParam
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.inference.model_pool import ModelPool
 from codekernel.packs.commits import find_commit
@@ -51,15 +51,43 @@ def run_pack(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace, team: Team, user_data: UserData) -> int:
-    root = find_project_root(args.repo)
-    settings = load_settings(user_data.settings_file)
-    plan = build_index_plan(settings, is_certain=True)
-    pool, bar = ModelPool(), ProgressBar(sys.stderr)
+    """Build the packs of all repositories; those that fail are tried once more at the end."""
+    roots = [find_project_root(repo) for repo in args.repo or [None]]
+    if len(roots) > 1 and (args.label or args.commit != "HEAD"):
+        raise WrongParam("--label and --commit are for one --repo")
+    plan = build_index_plan(load_settings(user_data.settings_file), is_certain=True)
+    pool = ModelPool()
     builder = PackBuilder(team, user_data, plan, lambda: pool)
-    place = find_commit(root, args.commit)
+    problems: dict[Path, KernelError] = {}
+    for root in roots:
+        _try_build(builder, root, args, problems)
+    if len(roots) > 1:
+        for root in list(problems):
+            _try_build(builder, root, args, problems)
+    team.send_waiting()
+    for root, problem in problems.items():
+        print_notice(f"{root} has no pack: {problem}")
+    if not problems:
+        _delete_expired(builder.packs, args, is_wanted=args.days > 0)
+    return ExitCode.FAILED if problems else ExitCode.OK
+
+
+def _try_build(
+    builder: PackBuilder, root: Path, args: argparse.Namespace, problems: dict[Path, KernelError]
+) -> None:
+    problems.pop(root, None)
+    try:
+        print_line(_build_one(builder, root, args))
+    except KernelError as error:
+        problems[root] = error
+
+
+def _build_one(builder: PackBuilder, root: Path, args: argparse.Namespace) -> str:
+    """Build the pack of a commit; return what there is to say. Raises KernelError."""
+    place, bar = find_commit(root, args.commit), ProgressBar(sys.stderr)
+    commit = f"{root.name} {place.commit[:12]}"
     if (there := builder.find(place)) and not args.force:
-        print_line(f"{place.commit[:12]} has a pack already, of {there.size / _MEGABYTE:.1f} MB")
-        return ExitCode.OK
+        return f"{commit} has a pack already, of {there.size / _MEGABYTE:.1f} MB"
 
     def show(status: RepositoryIndexStatus) -> None:
         total = status.files + status.files_waiting
@@ -70,14 +98,12 @@ def _build(args: argparse.Namespace, team: Team, user_data: UserData) -> int:
         built = builder.build(root, place, args.label or "", show)
     finally:
         bar.clear()
-    if there:
+    if there and there.name != built.name:
         builder.packs.delete(there)
-    print_line(
-        f"sent: the index of {place.commit[:12]}, {built.files} files, {built.chunks} chunks,"
+    return (
+        f"{commit}: sent the index, {built.files} files, {built.chunks} chunks,"
         f" {built.size / _MEGABYTE:.1f} MB, {built.embedded} embedded"
     )
-    team.send_waiting()
-    return _delete_expired(builder.packs, args, is_wanted=args.days > 0)
 
 
 def _pull(args: argparse.Namespace, team: Team, user_data: UserData) -> int:
