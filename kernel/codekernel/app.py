@@ -222,9 +222,8 @@ class Kernel:
             detect_hardware,
         )
         team = late_services.TeamServices(user_data, settings, self._keys, environ)
-        self._workspaces = Workspaces(
-            user_data, settings, late_services.get_model_pool, self._get_linger_seconds, team
-        )
+        pool = late_services.get_model_pool
+        self._workspaces = Workspaces(user_data, settings, pool, self._get_linger_seconds, team)
         self._conversations = Lazy(
             lambda: late_services.open_conversations(
                 user_data, self._vault, lambda: settings.current
