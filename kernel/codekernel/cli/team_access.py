@@ -31,7 +31,7 @@ def open_team(user_data: UserData, settings: SharingSettings) -> Iterator[Team]:
 def delete_own_packs(team: Team) -> int:
     """Delete every pack that this machine has sent; return how many. Raises KernelError."""
     packs, owner = IndexPacks(team.open_store()), team.read_owner()
-    own = [pack for pack in packs.list_packs() if pack.owner == owner]
+    own = packs.list_own(owner)
     for pack in own:
         packs.delete(pack)
     return len(own)

@@ -47,6 +47,7 @@ _TAIL_BYTES = 32_768
 _DAY_SECONDS = 24 * 60 * 60
 
 _NAME = re.compile(
+    rf"{PACKS_PREFIX}[0-9a-f]{{16}}/"
     r"(?P<label>[a-z0-9][a-z0-9._-]{0,63})/(?P<commit>[0-9a-f]{32})-(?P<profile>[0-9a-f]{16})"
     r"-(?P<owner>[0-9a-f]{16})-[0-9a-f]{16}\.pack"
 )
@@ -104,8 +105,11 @@ class IndexPacks:
 
     def list_packs(self) -> list[StoredIndexPack]:
         """Return all packs of this team, newest first. Raises StoreUnavailable."""
-        found = map(self._parse, self._store.list_objects(self._folder, LIST_TIMEOUT_SECONDS))
-        return sorted(filter(None, found), key=lambda pack: -pack.sent_at)
+        return self._list_in(self._folder)
+
+    def list_own(self, owner: str) -> list[StoredIndexPack]:
+        """Return the packs that a machine has sent, with any salt. Raises StoreUnavailable."""
+        return [pack for pack in self._list_in(PACKS_PREFIX) if pack.owner == owner]
 
     def find_nearest(self, profile: str, places: Sequence[CommitPlace]) -> NearestPack | None:
         """Return the pack of the first of these commits that has one. Raises StoreUnavailable."""
@@ -206,14 +210,17 @@ class IndexPacks:
     def _hash_commit(self, place: CommitPlace) -> str:
         return self.secret.hash_name(f"commit {place.name}")
 
-    def _parse(self, found: StoredObject) -> StoredIndexPack | None:
-        match = _NAME.fullmatch(found.name.removeprefix(self._folder))
-        if match is None:
-            return None
-        label, commit, profile, owner = match.group("label", "commit", "profile", "owner")
-        return StoredIndexPack(
-            found.name, label, commit, profile, owner, found.size, found.modified_at
-        )
+    def _list_in(self, folder: str) -> list[StoredIndexPack]:
+        found = map(_parse_object, self._store.list_objects(folder, LIST_TIMEOUT_SECONDS))
+        return sorted(filter(None, found), key=lambda pack: -pack.sent_at)
+
+
+def _parse_object(found: StoredObject) -> StoredIndexPack | None:
+    match = _NAME.fullmatch(found.name)
+    if match is None:
+        return None
+    label, commit, profile, owner = match.group("label", "commit", "profile", "owner")
+    return StoredIndexPack(found.name, label, commit, profile, owner, found.size, found.modified_at)
 
 
 def select_expired(
