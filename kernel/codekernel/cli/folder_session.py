@@ -92,7 +92,8 @@ class FolderSession:
         if not is_complete(status, wants_vectors=wants_vectors):
             self.kernel.wait_for_reply(searching)
             status = self.wait_for_index(wants_vectors=wants_vectors, until_complete=until_complete)
-            self.notices[:] = [status["notice"]] if status["notice"] else []
+            # A kernel of an earlier version has none.
+            self.notices[:] = filter(None, [status.get("notice")])
             searching = self.post("search", **fields)
         return status, self.kernel.wait_for_reply(searching)
 
@@ -122,8 +123,8 @@ class FolderSession:
                 status: Status = self.request("getIndexStatus")
                 if is_complete(status, wants_vectors=wants_vectors):
                     return status
-                if status["notice"] and not status["files"]:
-                    bar.draw(status["notice"])
+                if (notice := status.get("notice")) and not status["files"]:
+                    bar.draw(notice)
                 bar.show(_read_progress(status))
                 is_lexical = status["state"] in _BUSY_STATES
                 if not is_lexical and not until_complete:
