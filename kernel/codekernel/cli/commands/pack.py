@@ -128,7 +128,7 @@ def _pull(args: argparse.Namespace, team: Team, user_data: UserData) -> int:
         while status["state"] == "embedding":  # which ends with what ``notice`` says
             time.sleep(POLL_INTERVAL_SECONDS)
             status = session.request("getIndexStatus")
-        print_line(status["notice"] or "the index was built here")
+        print_line(status.get("notice") or "the index was built here")
         print_line(f"{status['files']} files, {status['chunks']} chunks")
     return ExitCode.OK
 
