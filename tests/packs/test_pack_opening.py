@@ -1,6 +1,7 @@
 """A member opens a repository with the index that CI has built, or builds it if that is bad."""
 
 import itertools
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -123,6 +124,24 @@ def test_vectors_that_this_machine_would_not_make_are_made_again(world: PackWorl
         assert search_all(alone) == found
 
 
+def test_two_worktrees_take_the_same_pack_one_after_the_other(world: PackWorld) -> None:
+    member = world.join("ann")
+    done: list[bool] = []
+
+    def take(number: int) -> None:
+        staging = world.folder / f"in{number}"
+        done.append(
+            member.opener.restore(world.root, world.plan, staging, CancelToken(), lambda _: None)
+        )
+
+    threads = [threading.Thread(target=take, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert done == [True] * 4
+
+
 def flip(position: float) -> Callable[[bytes], bytes]:
     def change(content: bytes) -> bytes:
         at = min(int(len(content) * position), len(content) - 1)
@@ -152,7 +171,7 @@ def test_a_pack_that_was_changed_is_refused(
         member.opener.restore(
             world.root, world.plan, tmp_path / "in", CancelToken(), lambda _: None
         )
-    assert not list(member.user_data.sharing_folder.glob("fetched/*"))
+    assert not list(member.user_data.sharing_folder.glob("fetched/*.part"))
 
 
 def test_the_index_is_built_from_the_files_if_the_pack_is_refused(

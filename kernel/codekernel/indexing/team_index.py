@@ -5,6 +5,7 @@ moves in while the index is closed. The scan then indexes what differs from the 
 """
 
 import logging
+import secrets
 import shutil
 import threading
 import time
@@ -54,7 +55,8 @@ class TeamIndexTaker:
     def __init__(self, root: Path, folder: Path, restore: RestoreIndex) -> None:
         self.notice = ""
         self._root = root
-        self._incoming = folder / INCOMING_FOLDER
+        # Of its own: one whose repository was closed may still be writing to another.
+        self._incoming = folder / INCOMING_FOLDER / secrets.token_hex(4)
         self._folder = folder
         self._restore = restore
         self._is_tried = self._is_complete = self._is_moved = False
@@ -102,7 +104,7 @@ class TeamIndexTaker:
                 new = add_suffix(self._incoming / CATALOG_FILE, suffix)
                 if new.exists():
                     new.replace(add_suffix(self._folder / CATALOG_FILE, suffix))
-        shutil.rmtree(self._incoming, ignore_errors=True)
+        shutil.rmtree(self._incoming.parent, ignore_errors=True)
         self.notice = "Your team's index was found; what differs from it is indexed."
         self._is_moved = True
         logger.info("%s: %s", self._root.name, self.notice)
@@ -137,7 +139,7 @@ class TeamIndexTaker:
 
     def _try_restore(self, plan: IndexPlan, cancel: CancelToken) -> bool:
         try:
-            shutil.rmtree(self._incoming, ignore_errors=True)
+            shutil.rmtree(self._incoming.parent, ignore_errors=True)
             if self._restore(self._root, plan, self._incoming, cancel, self._report):
                 return True
             self.notice = ""
@@ -149,7 +151,7 @@ class TeamIndexTaker:
         except Exception:
             logger.exception("%s: the team's index is not used", self._root.name)
         if not cancel.is_cancelled:
-            shutil.rmtree(self._incoming, ignore_errors=True)
+            shutil.rmtree(self._incoming.parent, ignore_errors=True)
         return False
 
     def _report(self, text: str) -> None:

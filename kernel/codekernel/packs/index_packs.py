@@ -171,14 +171,11 @@ class IndexPacks:
                 done = 0
             began, had = self._clock(), done
             while done < pack.size:
+                end = min(done + PIECE_BYTES * PARALLEL_PIECES, pack.size)
+                pieces = self._read_pieces(pack, done, end)
+                # Only now: somebody else may go on with the file of one who was cancelled.
                 if cancel.is_cancelled:
                     raise Cancelled("the team's index is not wanted any more")
-                end = min(done + PIECE_BYTES * PARALLEL_PIECES, pack.size)
-                begins = range(done, end, PIECE_BYTES)
-                spans = [(begin, min(begin + PIECE_BYTES, end)) for begin in begins]
-                pieces = self._store.read_ranges(pack.name, spans, PIECE_TIMEOUT_SECONDS)
-                if list(map(len, pieces)) != [last - first for first, last in spans]:
-                    raise PackRefused("it is shorter than the store says")
                 for piece in pieces:
                     file.write(piece)
                 file.flush()
@@ -192,6 +189,14 @@ class IndexPacks:
                         f" {(pack.size - done) / rate / 60:.0f} minutes. codekernel pack pull waits"
                         " for it, where there is no index yet"
                     )
+
+    def _read_pieces(self, pack: StoredIndexPack, begin: int, end: int) -> list[bytes]:
+        begins = range(begin, end, PIECE_BYTES)
+        spans = [(first, min(first + PIECE_BYTES, end)) for first in begins]
+        pieces = self._store.read_ranges(pack.name, spans, PIECE_TIMEOUT_SECONDS)
+        if list(map(len, pieces)) != [last - first for first, last in spans]:
+            raise PackRefused("it is shorter than the store says")
+        return pieces
 
     def check(
         self, archive: PackArchive, nearest: NearestPack, configs: Sequence[PackedConfig]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codekernel.domain.concurrency import CancelToken
-from codekernel.errors import InvalidModel
+from codekernel.errors import Cancelled, InvalidModel
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.inference.model_folder import read_model_folder
 from codekernel.packs.commits import list_ancestors
@@ -23,6 +23,7 @@ from codekernel.search.git_history import HistoryUnavailable
 from codekernel.sharing.object_store import StoreUnavailable
 from codekernel.sharing.store_backoff import StoreBackoff
 from codekernel.sharing.team import Team
+from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.safe_files import translate_os_errors
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ MAX_FETCHED_SECONDS = 7 * 24 * 60 * 60
 # Nothing is found before the index is there. A chunk has 825 bytes, and a hundred of them a second
 # are embedded here by all but large models.
 MIN_BYTES_PER_SECOND = 80_000.0
+
+LOCK_SUFFIX, _LOCK_POLL_SECONDS = ".lock", 0.1
 
 ReportText = Callable[[str], None]
 
@@ -84,16 +87,21 @@ class PackOpener:
             return False
         try:
             fetched = self.find(root, plan)
-            if fetched is None:
-                return False
-            self.fetch(fetched, cancel, report, min_bytes_per_second=MIN_BYTES_PER_SECOND)
         except StoreUnavailable as error:
             self._backoff.note_failure(error)
             raise
-        self._backoff.note_success()
-        with self._open(fetched, plan) as archive:
-            restore_index(archive, staging, archive.manifest)
-        fetched.path.unlink(missing_ok=True)
+        if fetched is None:
+            return False
+        with self._hold(fetched, cancel):
+            try:
+                self._fetch(fetched, cancel, report, MIN_BYTES_PER_SECOND)
+            except StoreUnavailable as error:
+                self._backoff.note_failure(error)
+                raise
+            self._backoff.note_success()
+            with self._open(fetched, plan) as archive:
+                restore_index(archive, staging, archive.manifest)
+            fetched.path.unlink(missing_ok=True)
         return True
 
     def find(self, root: Path, plan: IndexPlan) -> FetchedPack | None:
@@ -112,15 +120,29 @@ class PackOpener:
         name = f"{pack.commit}-{pack.profile}-{pack.owner}-{pack.size}-{pack.sent_at:.0f}.part"
         return FetchedPack(nearest, self._folder / name, packs)
 
-    def fetch(
-        self,
-        fetched: FetchedPack,
-        cancel: CancelToken,
-        report: ReportText,
-        *,
-        min_bytes_per_second: float = 0.0,
+    def fetch(self, fetched: FetchedPack, cancel: CancelToken, report: ReportText) -> None:
+        """Fetch what is missing of a pack, however slow the store is.
+
+        Raises StorageError, Cancelled.
+        """
+        with self._hold(fetched, cancel):
+            self._fetch(fetched, cancel, report, 0.0)
+
+    @contextmanager
+    def _hold(self, fetched: FetchedPack, cancel: CancelToken) -> Iterator[None]:
+        """Have a pack alone: another worktree may want the same one. Raises Cancelled."""
+        lock = ProcessLock(fetched.path.with_suffix(LOCK_SUFFIX))
+        while not lock.try_acquire():
+            if cancel.wait(_LOCK_POLL_SECONDS):
+                raise Cancelled("the team's index is not wanted any more")
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _fetch(
+        self, fetched: FetchedPack, cancel: CancelToken, report: ReportText, min_rate: float
     ) -> None:
-        """Fetch what is missing of a pack. Raises StorageError, Cancelled."""
         self._remove_old()
         size = fetched.nearest.pack.size
 
@@ -133,7 +155,7 @@ class PackOpener:
             fetched.path,
             cancel,
             report_bytes,
-            min_bytes_per_second=min_bytes_per_second,
+            min_bytes_per_second=min_rate,
         )
 
     @contextmanager
@@ -150,7 +172,7 @@ class PackOpener:
             raise
 
     def _remove_old(self) -> None:
-        for path in self._folder.glob("*.part"):
+        for path in self._folder.glob("*"):
             try:
                 if time.time() - path.stat().st_mtime > MAX_FETCHED_SECONDS:
                     path.unlink()
