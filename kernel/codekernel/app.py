@@ -221,7 +221,7 @@ class Kernel:
             self._keys.has,
             detect_hardware,
         )
-        team = late_services.make_team_vectors_getter(user_data, settings, self._keys, environ)
+        team = late_services.TeamServices(user_data, settings, self._keys, environ)
         self._workspaces = Workspaces(
             user_data, settings, late_services.get_model_pool, self._get_linger_seconds, team
         )

@@ -99,6 +99,7 @@ class VectorIndex:
         shared = store.shared_vectors_file(model)
         self._shared = SharedVectors(shared, self.embedder.dimensions) if shared else None
         self._get_team_vectors = get_team_vectors
+        self.embedded_count = 0  # since it was opened
         self._embedded_count = self._adopted_count = 0
         self._source_name = f"{store.folder.name}/{self.folder_name}"
         self._close_guard = CloseGuard()
@@ -268,6 +269,7 @@ class VectorIndex:
             vectors = round_rows(self.embedder.embed_documents(list(batch.values()), cancel))
             self._store_vectors(np.fromiter(batch, dtype=np.int64), vectors)
             self._embedded_count += len(batch)
+            self.embedded_count += len(batch)
             self._update_batch_size(len(batch), time.monotonic() - started)
             if team := self._find_team():
                 team.contribute(batch, vectors)

@@ -150,6 +150,17 @@ def read_opstamp(folder: Path) -> int | None:
     return int(found[1]) if found else None
 
 
+def list_lexical_files(folder: Path) -> list[str]:
+    """Return the names of the files of the last commit. Raises LexicalIndexDamaged."""
+    try:
+        meta = json.loads((folder / TANTIVY_META_FILE).read_bytes())
+        return [TANTIVY_META_FILE, *_list_segment_files(meta)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise build_lexical_damage(
+            folder, f"{TANTIVY_META_FILE} cannot be read: {error}"
+        ) from error
+
+
 def _list_segment_files(meta: dict[str, Any]) -> Iterator[str]:
     for segment in meta["segments"]:
         name = segment["segment_id"].replace("-", "")

@@ -36,6 +36,7 @@ from codekernel.storage.vectors.lance_table import (
     read_dimensions,
 )
 from codekernel.storage.vectors.snapshot_files import remove_snapshot
+from codekernel.storage.vectors.vector_seed import has_seed, plant_seed, read_seed
 from codekernel.storage.vectors.vector_snapshot import (
     count_table_versions,
     read_snapshot,
@@ -87,6 +88,15 @@ def load_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> Load
         return rows
 
     return LoadedVectors(Lazy(open_table), vectors, VectorKeySet(vectors.collect_keys()))
+
+
+def load_seed(folder: Path, dimensions: int, max_exact_numbers: int) -> LoadedVectors | None:
+    """Read the vectors that came from elsewhere; None if there are none."""
+    if (seed := read_seed(folder, dimensions)) is None:
+        return None
+    rows = InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers)
+    rows.append(seed.keys, seed.vectors)
+    return LoadedVectors(Lazy(lambda: plant_seed(folder, seed)), rows, VectorKeySet(seed.keys))
 
 
 def load_rows(rows: LanceTable, max_exact_numbers: int) -> LoadedVectors:
@@ -217,6 +227,8 @@ class VectorTable:
 
         Damaged rows are deleted, and so missing.
         """
+        if seed := load_seed(folder, dimensions, max_exact_numbers):
+            return cls(folder, dimensions, seed, max_commits)
         snapshot = load_snapshot(folder, dimensions, max_exact_numbers)
         if snapshot:
             return cls(folder, dimensions, snapshot, max_commits, is_snapshot=True)
@@ -239,7 +251,7 @@ class VectorTable:
         """Write the snapshot from which the next process reads, unless there is one already."""
         with self._write_lock:
             contents = self._require_contents()
-            if not self._has_snapshot and len(contents.in_memory):
+            if not self._has_snapshot and len(contents.in_memory) and not has_seed(self._folder):
                 self._has_snapshot = write_snapshot(
                     self._folder, self._dimensions, contents.in_memory
                 )
@@ -327,7 +339,7 @@ class VectorTable:
     @property
     def needs_compaction(self) -> bool:
         """Return whether ``compact`` should run when the process is idle."""
-        return self._commits >= MIN_COMMITS_TO_COMPACT
+        return self._commits >= MIN_COMMITS_TO_COMPACT or has_seed(self._folder)
 
     def count_versions(self) -> int:
         """Count the versions on disk."""
