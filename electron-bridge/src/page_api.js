@@ -22,6 +22,9 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
   'hasApiKey',
 ]);

@@ -192,6 +192,11 @@ export interface EmbeddingSection {
   configs: EmbeddingConfigEntry[];
 }
 
+/** Look for servers of models on this machine, at their usual ports; an addition. */
+export interface FindLocalServers {
+  type: 'findLocalServers';
+}
+
 /** Stream every event after a position, as replies to this one request. */
 export interface FollowAgentSessions {
   type: 'followAgentSessions';
@@ -289,6 +294,11 @@ export interface GetKernelStatus {
   type: 'getKernelStatus';
 }
 
+/** Ask for the providers that a chat model can be added from; an addition to the document. */
+export interface GetModelPresets {
+  type: 'getModelPresets';
+}
+
 /** List the models in the box and those of the settings; an addition to the document. */
 export interface GetModels {
   type: 'getModels';
@@ -331,6 +341,14 @@ export interface LarkSection {
   noticesOnly?: boolean;
 }
 
+/** Ask an endpoint for its chat models; `keyName` as in testApi. An addition. */
+export interface ListEndpointModels {
+  type: 'listEndpointModels';
+  url: string;
+  api?: string;
+  keyName?: string | null;
+}
+
 /** An element of `localModelManagement.models`. */
 export interface LocalModelEntry {
   name: string;
@@ -348,6 +366,18 @@ export interface LocalModelSection {
 export interface MeasureEmbedding {
   type: 'measureEmbedding';
   config: string;
+}
+
+/**
+ * Add a chat model beside those of the settings, in memory alone; an addition. A terminal offers
+ * the one of its environment (OPENAI_API_KEY).
+ */
+export interface OfferModel {
+  type: 'offerModel';
+  name: string;
+  modelName: string;
+  url: string;
+  apiKey?: string;
 }
 
 /**
@@ -763,6 +793,14 @@ export interface EmbeddingStatus {
   progress: number;
 }
 
+/** A chat model of an endpoint; what it does not say is null. Prices: per million tokens. */
+export interface EndpointModelEntry {
+  name: string;
+  contextTokens: number | null;
+  inputPrice: number | null;
+  outputPrice: number | null;
+}
+
 /** One event; `id` is 0 for those that are never replayed. */
 export interface EventPart {
   type: 'event';
@@ -772,6 +810,11 @@ export interface EventPart {
   session: AgentSessionEntry | null;
   message: SessionMessageEntry | null;
   localIds: string[];
+}
+
+/** The servers that answered. */
+export interface FindLocalServersReply {
+  servers: LocalServerEntry[];
 }
 
 /** A file or folder; `path` is below the folder of the session. */
@@ -860,6 +903,11 @@ export interface GetIndexesReply {
   sharedVectorsBytes: number;
 }
 
+/** The presets, in the order to show them. */
+export interface GetModelPresetsReply {
+  presets: ModelPresetEntry[];
+}
+
 /** Those of the settings first. */
 export interface GetModelsReply {
   models: ModelEntry[];
@@ -946,6 +994,18 @@ export interface KernelStopping {
   retired: boolean;
 }
 
+/** The chat models by name. */
+export interface ListEndpointModelsReply {
+  models: EndpointModelEntry[];
+}
+
+/** A server that answered; `preset` is the name of its preset. */
+export interface LocalServerEntry {
+  preset: string;
+  url: string;
+  models: EndpointModelEntry[];
+}
+
 /** The machine, the folders that it knows, and its agents. */
 export interface MachineEntry {
   id: string;
@@ -985,6 +1045,15 @@ export interface ModelEntry {
   dimension: number | null;
   description: string;
   trouble: string;
+}
+
+/** A provider, or a server on this machine; `keyPage` is empty if it needs no key. */
+export interface ModelPresetEntry {
+  name: string;
+  title: string;
+  url: string;
+  keyPage: string;
+  local: boolean;
 }
 
 /** The index of an open repository. */
@@ -1320,6 +1389,10 @@ export interface MainRequests {
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
+  getModelPresets: { fields: Omit<GetModelPresets, 'type'>; data: GetModelPresetsReply };
+  listEndpointModels: { fields: Omit<ListEndpointModels, 'type'>; data: ListEndpointModelsReply };
+  findLocalServers: { fields: Omit<FindLocalServers, 'type'>; data: FindLocalServersReply };
+  offerModel: { fields: Omit<OfferModel, 'type'>; data: undefined };
   checkSettings: { fields: Omit<CheckSettings, 'type'>; data: SettingsReply };
   updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: SettingsReply };
   getSettings: { fields: Omit<GetSettings, 'type'>; data: GetSettingsReply };

@@ -91,10 +91,11 @@ def begin_agent_turn(args: argparse.Namespace, *, can_ask: bool) -> Iterator[Tur
     root = WorkspaceRoot.from_path(Path(args.root)).folder
     user_data = open_user_data(args.user_data, os.environ)
     settings = model_selection.load_settings(user_data.settings_file)
+    selection = model_selection.choose_usable_model(settings, args.model, user_data, os.environ)
     task = AgentTask(
         prompt,
         root,
-        model_selection.choose_usable_model(settings, args.model, user_data),
+        selection.name,
         (args.resume or "").strip().lower(),
         _find_conversation(user_data, args.resume, root),
         args.tools and [name for each in args.tools.split(",") if (name := each.strip())],
@@ -103,6 +104,7 @@ def begin_agent_turn(args: argparse.Namespace, *, can_ask: bool) -> Iterator[Tur
         args.rounds,
     )
     with open_kernel(args, user_data, "agent") as kernel:
+        selection.offer_to(kernel)
         yield task.begin(kernel)
 
 
