@@ -47,6 +47,8 @@ const CALLS = [
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
 ];
 const EVENTS = [
   'embeddingStatus',

@@ -52,6 +52,10 @@ export interface ForwardedCalls {
   undoAgentTurn(
     fields: SessionRequests['undoAgentTurn']['fields'],
   ): Promise<SessionRequests['undoAgentTurn']['data']>;
+  getPermissionRules(): Promise<SessionRequests['getPermissionRules']['data']>;
+  deletePermissionRule(
+    fields: SessionRequests['deletePermissionRule']['fields'],
+  ): Promise<SessionRequests['deletePermissionRule']['data']>;
 }
 
 /** The calls of `window.kernel.host`. */

@@ -49,12 +49,17 @@ export interface AnswerAgentPermission {
   answerKey?: string;
 }
 
-/** Say whether a tool that waits may be used; `allowTurn`: and all others that do the same. */
+/**
+ * Say whether a tool that waits may be used. `allowTurn`: and all others that do the same;
+ * `allowRule`: and whatever its rule allows, from now on. `hunks`: of an edit that is allowed only
+ * these, by their place in the diff.
+ */
 export interface AnswerPermission {
   type: 'answerPermission';
   conversationId: number;
   toolUseId: string;
-  decision: 'allow' | 'allowTurn' | 'deny';
+  decision: 'allow' | 'allowTurn' | 'allowRule' | 'deny';
+  hunks?: number[] | null;
 }
 
 /** Ask about the folder of a session; `kind` says what. */
@@ -91,7 +96,8 @@ export interface Attach {
  * Give an agent a task; its work is streamed as replies to this one request. `session` goes on with
  * that one; `tools` are all it gets; what is not in `allow` is asked for, or refused without
  * `asks`; `detailed`: with its session, its rounds, whole results and their data; `within`: the
- * repository is only reached through this folder.
+ * repository is only reached through this folder; `planFirst`: no tool runs before the model has
+ * decided on a plan; `reviews`: each edit waits as a diff.
  */
 export interface BeginAgentTurn {
   type: 'beginAgentTurn';
@@ -105,6 +111,8 @@ export interface BeginAgentTurn {
   rounds?: number | null;
   detailed?: boolean;
   within?: string;
+  planFirst?: boolean;
+  reviews?: boolean;
   turnKey?: string;
 }
 
@@ -171,6 +179,12 @@ export interface DeleteAgentSession {
 export interface DeleteConversation {
   type: 'deleteConversation';
   conversationId: number;
+}
+
+/** Be asked again about what a rule allowed. */
+export interface DeletePermissionRule {
+  type: 'deletePermissionRule';
+  id: string;
 }
 
 /** Forget a repository and delete its index; the folder itself is never touched. */
@@ -302,6 +316,11 @@ export interface GetModelPresets {
 /** List the models in the box and those of the settings; an addition to the document. */
 export interface GetModels {
   type: 'getModels';
+}
+
+/** List what agents may do here without being asked, because somebody allowed it for good. */
+export interface GetPermissionRules {
+  type: 'getPermissionRules';
 }
 
 /** List the registered repositories. */
@@ -913,6 +932,11 @@ export interface GetModelsReply {
   models: ModelEntry[];
 }
 
+/** The rules of this repository, oldest first. */
+export interface GetPermissionRulesReply {
+  rules: PermissionRuleEntry[];
+}
+
 /** Every repository, in order of registration. */
 export interface GetReposReply {
   repoList: RepoEntry[];
@@ -1089,18 +1113,30 @@ export interface PermissionAnsweredPart {
   content: SettledEntry;
 }
 
-/** A tool waits for a person; `danger` is `deletes` or `runs`. */
+/**
+ * A tool waits for a person; `danger` is `deletes` or `runs`, `writes` for an edit. `diff` is the
+ * edit; `rule` is what `allowRule` would allow from now on.
+ */
 export interface PermissionEntry {
   toolUseId: string;
   tool: string;
   danger: string;
   input: Record<string, unknown>;
+  diff?: string;
+  rule?: string;
 }
 
 /** The `data` of a reply to `beginAgentTurn`: nothing goes on until it is answered. */
 export interface PermissionPart {
   type: 'permission';
   content: PermissionEntry;
+}
+
+/** A rule: the command, or the folder in which files may be deleted. */
+export interface PermissionRuleEntry {
+  id: string;
+  danger: string;
+  rule: string;
 }
 
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */
@@ -1302,13 +1338,14 @@ export interface ToolDataPart {
   content: ToolDataEntry;
 }
 
-/** What came of it; `diff` is an addition to the document. */
+/** What came of it; `diff` and `denied` are additions to the document. */
 export interface ToolResultBlock {
   type: 'tool_result';
   tool_use_id: string;
   content: string;
   is_error?: boolean;
   diff?: string;
+  denied?: boolean;
 }
 
 /** A tool is being used, until a result of the same id comes. */
@@ -1424,6 +1461,8 @@ export interface SessionRequests {
     data: TaskPart | MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | CallsPart | ToolDataPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
+  getPermissionRules: { fields: Omit<GetPermissionRules, 'type'>; data: GetPermissionRulesReply };
+  deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };

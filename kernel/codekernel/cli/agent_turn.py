@@ -60,6 +60,7 @@ class AgentTask:
     can_ask: bool = False
     rounds: int | None = None
     within: str = ""
+    plan_first: bool = False
 
     def begin(self, kernel: KernelConnection) -> TurnStream:
         """Open the folder and make the turn ready. Raises KernelError."""
@@ -75,6 +76,7 @@ class AgentTask:
             "rounds": self.rounds,
             "detailed": True,
             "within": self.within,
+            "planFirst": self.plan_first,
         }
         number = self.conversation_id or make_conversation_id()
         return TurnStream(session, "beginAgentTurn", number, fields)
@@ -102,6 +104,7 @@ def begin_agent_turn(args: argparse.Namespace, *, can_ask: bool) -> Iterator[Tur
         args.allow,
         can_ask,
         args.rounds,
+        plan_first=bool(args.stdio or args.uap),
     )
     with open_kernel(args, user_data, "agent") as kernel:
         selection.offer_to(kernel)

@@ -230,7 +230,7 @@ class KernelAgents:
         if feed is None:
             return
         if permission.status is PermissionStatus.PENDING:
-            feed.append(
+            feed.show_permission(
                 PermissionRequested(
                     permission.tool_use_id,
                     permission.tool,

@@ -32,6 +32,8 @@ export const CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
 ]);
 
 /** What `window.kernel.on` takes. @type {readonly string[]} */

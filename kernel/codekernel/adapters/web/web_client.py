@@ -228,7 +228,9 @@ def _build_begin(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return "followConversation", {"conversationId": question.get("conversationId")}
     fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
     fields["turnKey"] = secrets.token_hex(16)
-    return "beginAgentTurn" if question.get("isAgent") is True else "beginConversation", fields
+    if question.get("isAgent") is not True:
+        return "beginConversation", fields
+    return "beginAgentTurn", {**fields, "reviews": question.get("reviews") is True}
 
 
 class _CallReply:

@@ -173,6 +173,7 @@ class _TurnStarter:
             list_kode_agent_tools(read_only=request.is_read_only),
             self.args.allow,
             within=str(root.folder),
+            plan_first=True,
         )
         user_data, connect = self.user_data.root, self.finder.connect
         with KernelConnection.open(user_data, "backend", connect=connect) as kernel:
