@@ -27,6 +27,9 @@ const CALLS = [
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
   'hasApiKey',
   'openRepo',
@@ -44,6 +47,8 @@ const CALLS = [
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
 ];
 const EVENTS = [
   'embeddingStatus',

@@ -22,6 +22,9 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
   'hasApiKey',
 ]);
@@ -44,6 +47,8 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
 ]);
 
 /** Requests to the session of the window that calls. @type {readonly string[]} */
@@ -60,6 +65,8 @@ export const SESSION_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
 ]);
 
 /** What the app itself answers. @type {readonly string[]} */

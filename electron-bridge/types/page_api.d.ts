@@ -20,6 +20,11 @@ export interface ForwardedCalls {
     fields: MainRequests['setApiKey']['fields'],
   ): Promise<MainRequests['setApiKey']['data']>;
   testApi(fields: MainRequests['testApi']['fields']): Promise<MainRequests['testApi']['data']>;
+  getModelPresets(): Promise<MainRequests['getModelPresets']['data']>;
+  listEndpointModels(
+    fields: MainRequests['listEndpointModels']['fields'],
+  ): Promise<MainRequests['listEndpointModels']['data']>;
+  findLocalServers(): Promise<MainRequests['findLocalServers']['data']>;
   getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
   search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
@@ -47,6 +52,10 @@ export interface ForwardedCalls {
   undoAgentTurn(
     fields: SessionRequests['undoAgentTurn']['fields'],
   ): Promise<SessionRequests['undoAgentTurn']['data']>;
+  getPermissionRules(): Promise<SessionRequests['getPermissionRules']['data']>;
+  deletePermissionRule(
+    fields: SessionRequests['deletePermissionRule']['fields'],
+  ): Promise<SessionRequests['deletePermissionRule']['data']>;
 }
 
 /** The calls of `window.kernel.host`. */

@@ -49,12 +49,17 @@ export interface AnswerAgentPermission {
   answerKey?: string;
 }
 
-/** Say whether a tool that waits may be used; `allowTurn`: and all others that do the same. */
+/**
+ * Say whether a tool that waits may be used. `allowTurn`: and all others that do the same;
+ * `allowRule`: and whatever its rule allows, from now on. `hunks`: of an edit that is allowed only
+ * these, by their place in the diff.
+ */
 export interface AnswerPermission {
   type: 'answerPermission';
   conversationId: number;
   toolUseId: string;
-  decision: 'allow' | 'allowTurn' | 'deny';
+  decision: 'allow' | 'allowTurn' | 'allowRule' | 'deny';
+  hunks?: number[] | null;
 }
 
 /** Ask about the folder of a session; `kind` says what. */
@@ -91,7 +96,8 @@ export interface Attach {
  * Give an agent a task; its work is streamed as replies to this one request. `session` goes on with
  * that one; `tools` are all it gets; what is not in `allow` is asked for, or refused without
  * `asks`; `detailed`: with its session, its rounds, whole results and their data; `within`: the
- * repository is only reached through this folder.
+ * repository is only reached through this folder; `planFirst`: no tool runs before the model has
+ * decided on a plan; `reviews`: each edit waits as a diff.
  */
 export interface BeginAgentTurn {
   type: 'beginAgentTurn';
@@ -105,6 +111,8 @@ export interface BeginAgentTurn {
   rounds?: number | null;
   detailed?: boolean;
   within?: string;
+  planFirst?: boolean;
+  reviews?: boolean;
   turnKey?: string;
 }
 
@@ -173,6 +181,12 @@ export interface DeleteConversation {
   conversationId: number;
 }
 
+/** Be asked again about what a rule allowed. */
+export interface DeletePermissionRule {
+  type: 'deletePermissionRule';
+  id: string;
+}
+
 /** Forget a repository and delete its index; the folder itself is never touched. */
 export interface DeleteRepo {
   type: 'deleteRepo';
@@ -190,6 +204,11 @@ export interface EmbeddingConfigEntry {
 /** `searchSettings.embeddingConfig`; no configs mean the bundled ones. */
 export interface EmbeddingSection {
   configs: EmbeddingConfigEntry[];
+}
+
+/** Look for servers of models on this machine, at their usual ports; an addition. */
+export interface FindLocalServers {
+  type: 'findLocalServers';
 }
 
 /** Stream every event after a position, as replies to this one request. */
@@ -289,9 +308,19 @@ export interface GetKernelStatus {
   type: 'getKernelStatus';
 }
 
+/** Ask for the providers that a chat model can be added from; an addition to the document. */
+export interface GetModelPresets {
+  type: 'getModelPresets';
+}
+
 /** List the models in the box and those of the settings; an addition to the document. */
 export interface GetModels {
   type: 'getModels';
+}
+
+/** List what agents may do here without being asked, because somebody allowed it for good. */
+export interface GetPermissionRules {
+  type: 'getPermissionRules';
 }
 
 /** List the registered repositories. */
@@ -331,6 +360,14 @@ export interface LarkSection {
   noticesOnly?: boolean;
 }
 
+/** Ask an endpoint for its chat models; `keyName` as in testApi. An addition. */
+export interface ListEndpointModels {
+  type: 'listEndpointModels';
+  url: string;
+  api?: string;
+  keyName?: string | null;
+}
+
 /** An element of `localModelManagement.models`. */
 export interface LocalModelEntry {
   name: string;
@@ -348,6 +385,18 @@ export interface LocalModelSection {
 export interface MeasureEmbedding {
   type: 'measureEmbedding';
   config: string;
+}
+
+/**
+ * Add a chat model beside those of the settings, in memory alone; an addition. A terminal offers
+ * the one of its environment (OPENAI_API_KEY).
+ */
+export interface OfferModel {
+  type: 'offerModel';
+  name: string;
+  modelName: string;
+  url: string;
+  apiKey?: string;
 }
 
 /**
@@ -763,6 +812,14 @@ export interface EmbeddingStatus {
   progress: number;
 }
 
+/** A chat model of an endpoint; what it does not say is null. Prices: per million tokens. */
+export interface EndpointModelEntry {
+  name: string;
+  contextTokens: number | null;
+  inputPrice: number | null;
+  outputPrice: number | null;
+}
+
 /** One event; `id` is 0 for those that are never replayed. */
 export interface EventPart {
   type: 'event';
@@ -772,6 +829,11 @@ export interface EventPart {
   session: AgentSessionEntry | null;
   message: SessionMessageEntry | null;
   localIds: string[];
+}
+
+/** The servers that answered. */
+export interface FindLocalServersReply {
+  servers: LocalServerEntry[];
 }
 
 /** A file or folder; `path` is below the folder of the session. */
@@ -860,9 +922,19 @@ export interface GetIndexesReply {
   sharedVectorsBytes: number;
 }
 
+/** The presets, in the order to show them. */
+export interface GetModelPresetsReply {
+  presets: ModelPresetEntry[];
+}
+
 /** Those of the settings first. */
 export interface GetModelsReply {
   models: ModelEntry[];
+}
+
+/** The rules of this repository, oldest first. */
+export interface GetPermissionRulesReply {
+  rules: PermissionRuleEntry[];
 }
 
 /** Every repository, in order of registration. */
@@ -946,6 +1018,18 @@ export interface KernelStopping {
   retired: boolean;
 }
 
+/** The chat models by name. */
+export interface ListEndpointModelsReply {
+  models: EndpointModelEntry[];
+}
+
+/** A server that answered; `preset` is the name of its preset. */
+export interface LocalServerEntry {
+  preset: string;
+  url: string;
+  models: EndpointModelEntry[];
+}
+
 /** The machine, the folders that it knows, and its agents. */
 export interface MachineEntry {
   id: string;
@@ -987,6 +1071,15 @@ export interface ModelEntry {
   trouble: string;
 }
 
+/** A provider, or a server on this machine; `keyPage` is empty if it needs no key. */
+export interface ModelPresetEntry {
+  name: string;
+  title: string;
+  url: string;
+  keyPage: string;
+  local: boolean;
+}
+
 /** The index of an open repository. */
 export interface OpenIndexEntry {
   repoName: string;
@@ -1020,18 +1113,30 @@ export interface PermissionAnsweredPart {
   content: SettledEntry;
 }
 
-/** A tool waits for a person; `danger` is `deletes` or `runs`. */
+/**
+ * A tool waits for a person; `danger` is `deletes` or `runs`, `writes` for an edit. `diff` is the
+ * edit; `rule` is what `allowRule` would allow from now on.
+ */
 export interface PermissionEntry {
   toolUseId: string;
   tool: string;
   danger: string;
   input: Record<string, unknown>;
+  diff?: string;
+  rule?: string;
 }
 
 /** The `data` of a reply to `beginAgentTurn`: nothing goes on until it is answered. */
 export interface PermissionPart {
   type: 'permission';
   content: PermissionEntry;
+}
+
+/** A rule: the command, or the folder in which files may be deleted. */
+export interface PermissionRuleEntry {
+  id: string;
+  danger: string;
+  rule: string;
 }
 
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */
@@ -1233,13 +1338,14 @@ export interface ToolDataPart {
   content: ToolDataEntry;
 }
 
-/** What came of it; `diff` is an addition to the document. */
+/** What came of it; `diff` and `denied` are additions to the document. */
 export interface ToolResultBlock {
   type: 'tool_result';
   tool_use_id: string;
   content: string;
   is_error?: boolean;
   diff?: string;
+  denied?: boolean;
 }
 
 /** A tool is being used, until a result of the same id comes. */
@@ -1320,6 +1426,10 @@ export interface MainRequests {
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
+  getModelPresets: { fields: Omit<GetModelPresets, 'type'>; data: GetModelPresetsReply };
+  listEndpointModels: { fields: Omit<ListEndpointModels, 'type'>; data: ListEndpointModelsReply };
+  findLocalServers: { fields: Omit<FindLocalServers, 'type'>; data: FindLocalServersReply };
+  offerModel: { fields: Omit<OfferModel, 'type'>; data: undefined };
   checkSettings: { fields: Omit<CheckSettings, 'type'>; data: SettingsReply };
   updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: SettingsReply };
   getSettings: { fields: Omit<GetSettings, 'type'>; data: GetSettingsReply };
@@ -1351,6 +1461,8 @@ export interface SessionRequests {
     data: TaskPart | MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | CallsPart | ToolDataPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
+  getPermissionRules: { fields: Omit<GetPermissionRules, 'type'>; data: GetPermissionRulesReply };
+  deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };

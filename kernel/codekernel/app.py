@@ -49,6 +49,7 @@ from codekernel.runtime.sessions import (
 )
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
+from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
@@ -225,9 +226,11 @@ class Kernel:
         self._workspaces = Workspaces(
             user_data, settings, late_services.get_model_pool, self._get_linger_seconds, team
         )
+        self._offered_models = offered = OfferedModels()
+        find_key = offered.make_key_finder(lambda: settings.current, self._keys.get)
         self._conversations = Lazy(
             lambda: late_services.open_conversations(
-                user_data, self._vault, lambda: settings.current
+                user_data, self._vault, lambda: offered.extend(settings.current), find_key
             )
         )
         usage = UsageLedger(self._vault)
@@ -259,6 +262,7 @@ class Kernel:
                 self._repos,
                 self._workspaces,
                 self._settings,
+                self._offered_models,
                 self._conversations,
                 turns,
                 is_shared=isinstance(self._listener, LocalListener),
@@ -311,6 +315,7 @@ class Kernel:
             repos=self._repos,
             keys=self._keys,
             settings=self._settings,
+            offered_models=self._offered_models,
             supervisor=supervisor,
             workspaces=self._workspaces,
             hardware=detect_hardware,

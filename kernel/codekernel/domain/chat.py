@@ -172,12 +172,13 @@ class ToolUseContent:
 
 @dataclass(frozen=True, slots=True)
 class ToolResultContent:
-    """What came of it; ``diff`` is an addition, for whoever shows what a file was changed to."""
+    """What came of it; ``diff`` and ``denied`` are additions, for whoever shows them."""
 
     tool_use_id: str
     content: str | tuple[TextContent, ...]
     is_error: bool = False
     diff: str = ""
+    denied: bool = False
 
     @property
     def text(self) -> str:
@@ -281,6 +282,7 @@ def parse_block(value: object) -> ContentBlock | None:
                 _parse_result(value.get("content", "")),
                 failed,
                 diff if isinstance(diff, str) else "",
+                value.get("denied") is True,
             )
         case "redacted":
             return RedactedContent(_require_text(value, "data"))

@@ -7,6 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
+from codekernel.domain.agent_sessions import (
+    ALLOW_RULE_OPTION,
+    ALLOW_TURN_OPTION,
+    HUNKS_OPTION_PREFIX,
+)
 from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
@@ -175,13 +180,37 @@ def follow_conversation(
 @session_router.handles(messages.AnswerPermission, lane=Lane.URGENT)
 def answer_permission(message: messages.AnswerPermission, session: Session) -> None:
     """Let a tool that waits go on, or not."""
+    option_id = ""
+    if message.hunks is not None:
+        option_id = HUNKS_OPTION_PREFIX + ",".join(map(str, message.hunks))
+    elif message.decision is messages.Decision.ALLOW_RULE:
+        option_id = ALLOW_RULE_OPTION
+    elif message.decision is messages.Decision.ALLOW_TURN:
+        option_id = ALLOW_TURN_OPTION
     session.services.agent_windows().decide(
         message.conversation_id,
         message.tool_use_id,
         session.services.client,
         allowed=message.decision is not messages.Decision.DENY,
-        for_turn=message.decision is messages.Decision.ALLOW_TURN,
+        option_id=option_id,
     )
+
+
+@session_router.handles(messages.GetPermissionRules, lane=Lane.OWN_THREAD)
+def get_permission_rules(
+    message: messages.GetPermissionRules, session: Session
+) -> messages.GetPermissionRulesReply:
+    """List what agents may do in this repository without being asked."""
+    rules = session.services.agents().rules.list_rules(session.repo.path)
+    return messages.GetPermissionRulesReply(
+        rules=convert_values(rules, list[messages.PermissionRuleEntry])
+    )
+
+
+@session_router.handles(messages.DeletePermissionRule, lane=Lane.OWN_THREAD)
+def delete_permission_rule(message: messages.DeletePermissionRule, session: Session) -> None:
+    """Delete a rule of this repository."""
+    session.services.agents().rules.delete(session.repo.path, message.id)
 
 
 @session_router.handles(messages.UndoAgentTurn, lane=Lane.OWN_THREAD)

@@ -37,7 +37,10 @@ def get_model_pool() -> "ModelPool":
 
 
 def open_conversations(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
+    user_data: UserData,
+    vault: Vault,
+    settings: Callable[[], Settings],
+    find_key: Callable[[str], str],
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation import conversations  # noqa: PLC0415 - a tenth of a second
@@ -46,7 +49,7 @@ def open_conversations(
         user_data,
         vault,
         settings,
-        ApiKeys(vault).get,
+        find_key,
         on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
 

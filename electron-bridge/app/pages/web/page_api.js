@@ -12,6 +12,9 @@ export const CALLS = Object.freeze([
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
   'hasApiKey',
   'openRepo',
@@ -29,6 +32,8 @@ export const CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
 ]);
 
 /** What `window.kernel.on` takes. @type {readonly string[]} */

@@ -143,20 +143,19 @@ def _make_tools(
             return session
         raise SessionNotFound("the repository is closed")
 
-    return McpTools(repository, partial(_begin_turn, find_session, services.user_data), context)
+    return McpTools(repository, partial(_begin_turn, find_session), context)
 
 
 @contextmanager
 def _begin_turn(
     find_session: Callable[[CancelToken], Session],
-    user_data: UserData,
     question: str,
     model: str | None,
     cancel: CancelToken,
 ) -> "Iterator[RunningQuestionTurn]":
     """Begin a turn of a new conversation, with the settings as they are now. Raises KernelError."""
     session = find_session(cancel)
-    name = choose_model(session.services.settings.current, model, user_data.settings_file)
+    name = choose_model(session.services.settings.current, model)
     conversations = session.services.conversations()
     number = time.time_ns() // 1_000_000
     yield conversations.begin(number, question, name, session.build_repository_access(), cancel)

@@ -41,7 +41,8 @@ _ALL = (PageKind.MAIN, PageKind.REPOSITORY)
 _CALLS = {
     (CallTarget.KERNEL, _MAIN): (
         "getRepos createRepo deleteRepo getSettings checkSettings updateSettings getModels"
-        " getAvailableHardware setApiKey testApi"
+        " getAvailableHardware setApiKey testApi getModelPresets"
+        " listEndpointModels findLocalServers"
     ),
     (CallTarget.KERNEL, _ALL): "getGenerationModels",
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
@@ -49,6 +50,7 @@ _CALLS = {
     (CallTarget.SESSION, _REPOSITORY): (
         "search getChunksInfo getIndexStatus pauseIndexing getSkippedFiles readLines getApiUsage"
         " getConversations getConversation deleteConversation answerPermission undoAgentTurn"
+        " getPermissionRules deletePermissionRule"
     ),
     (CallTarget.HOST, _ALL): (
         "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"

@@ -4,7 +4,7 @@ import { opensPage, pageAddress } from '../../common/navigation.js';
 import { composerForm } from '../../common/composer_form.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
-import { html, live } from '../../common/lit.js';
+import { html, live, nothing } from '../../common/lit.js';
 import { toastFailure } from '../../common/toast.js';
 
 /**
@@ -14,6 +14,8 @@ import { toastFailure } from '../../common/toast.js';
  * @property {string} modelName
  * @property {boolean} isAgent what is written is a task for an agent
  * @property {'ready' | 'answering' | 'stopping'} state
+ * @property {boolean} reviews each edit of the agent waits as a diff
+ * @property {number} ruleCount what agents may do here without being asked
  * @property {boolean} isSessionReady
  * @property {boolean} isSendRequested it is sent as soon as session and models are known
  */
@@ -24,6 +26,8 @@ import { toastFailure } from '../../common/toast.js';
  *   write: (draft: string) => void,
  *   choose: (modelName: string) => void,
  *   setAgent: (isAgent: boolean) => void,
+ *   setReviews: (reviews: boolean) => void,
+ *   showRules: () => void,
  *   send: () => void,
  *   stop: () => void,
  * }} act
@@ -44,6 +48,7 @@ export function composer(state, act) {
     act,
     html`<div class="composer-tools">
       ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
+      ${isAgent ? agentOptions(state, act) : nothing}
       <span class="faint composer-hint">${t('ask.hint')}</span>
       ${
         state.state === 'ready'
@@ -77,6 +82,28 @@ function kindChoice(isAgent, setAgent) {
         </label>`,
     )}
   </fieldset>`;
+}
+
+/**
+ * @param {ComposerState} state
+ * @param {{ setReviews: (reviews: boolean) => void, showRules: () => void }} act
+ */
+function agentOptions({ reviews, ruleCount }, { setReviews, showRules }) {
+  return html`<label class="composer-check" title=${t('ask.reviews.hint')}>
+      <input
+        type="checkbox"
+        .checked=${live(reviews)}
+        @change=${(/** @type {any} */ { target }) => setReviews(target.checked)}
+      />
+      <span>${t('ask.reviews')}</span>
+    </label>
+    ${
+      ruleCount > 0
+        ? html`<button class="button small quiet" type="button" @click=${showRules}>
+            ${t('rules.count', { count: ruleCount })}
+          </button>`
+        : nothing
+    }`;
 }
 
 /**

@@ -15,6 +15,7 @@ import { composer } from './composer.js';
 import { Conversation } from './conversation.js';
 import { conversationList } from './conversation_list.js';
 import { FollowedScroll } from './auto_scroll.js';
+import { showRules } from './rules_dialog.js';
 import { turnView } from './turn_view.js';
 
 /** @typedef {import('./conversation_list.js').Entry} Entry */
@@ -31,7 +32,7 @@ export function mountConversation(container, page) {
   const scroller = document.createElement('div');
   scroller.className = 'talk-scroller';
   const scroll = new FollowedScroll(scroller, () => draw());
-  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isSendRequested: boolean, isAgent: boolean, isListOpen: boolean }} */
+  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isSendRequested: boolean, isAgent: boolean, reviews: boolean, rules: import('../../../../types/protocol.d.ts').PermissionRuleEntry[], isListOpen: boolean }} */
   const state = {
     entries: null,
     failure: null,
@@ -40,6 +41,8 @@ export function mountConversation(container, page) {
     draft: '',
     isSendRequested: false,
     isAgent: readPreference('talk.kind') === 'agent',
+    reviews: readPreference('talk.reviews') === 'yes',
+    rules: [],
     isListOpen: false,
   };
   /** Those in which an agent works, whoever has begun it. @type {Set<number>} */
@@ -82,10 +85,19 @@ export function mountConversation(container, page) {
         ${composer(
           {
             ...state,
+            ruleCount: state.rules.length,
             state: phase(),
             isSessionReady: page.session.isPrepared,
           },
-          { write, choose, setAgent, send, stop: () => current.stop() },
+          {
+            write,
+            choose,
+            setAgent,
+            setReviews,
+            showRules: openRules,
+            send,
+            stop: () => current.stop(),
+          },
         )}
       </div>
     </div>`;
@@ -211,6 +223,27 @@ export function mountConversation(container, page) {
     changed();
   }
 
+  /** @param {boolean} reviews */
+  function setReviews(reviews) {
+    state.reviews = reviews;
+    savePreference('talk.reviews', reviews ? 'yes' : 'no');
+    draw();
+  }
+
+  async function openRules() {
+    await showRules(state.rules);
+    await loadRules();
+  }
+
+  async function loadRules() {
+    try {
+      state.rules = (await kernel.getPermissionRules()).rules;
+      draw();
+    } catch {
+      // asked again with the list
+    }
+  }
+
   /** Asks what is written; if the kernel is not that far yet, as soon as it is. */
   function send() {
     const isReady = page.session.isPrepared && state.models !== null;
@@ -252,11 +285,14 @@ export function mountConversation(container, page) {
     if (query === state.draft) state.draft = '';
     open.set(conversation.id, conversation);
     scroll.toEnd();
-    const answered = conversation.ask(query.trim(), state.modelName, { isAgent });
+    const answered = conversation.ask(query.trim(), state.modelName, {
+      isAgent,
+      reviews: state.reviews,
+    });
     note(conversation);
     await answered;
     if (conversation !== current) open.delete(conversation.id);
-    await loadList();
+    await Promise.all([loadList(), isAgent ? loadRules() : null]);
   }
 
   /** The kernel lists it when the first answer is there; the page lists it at once. @param {Conversation} conversation */
@@ -379,6 +415,7 @@ export function mountConversation(container, page) {
 
   function loadAll() {
     loadList();
+    if (page.session.isPrepared) loadRules();
     loadModels();
   }
 
