@@ -48,6 +48,7 @@ const CALLS = [
 const EVENTS = [
   'embeddingStatus',
   'kernelState',
+  'placeRequested',
   'reposChanged',
   'sessionPrepared',
   'sessionCrashed',

@@ -76,6 +76,9 @@ export const HOST_CALLS = Object.freeze([
 /** Of one window at a time. */
 export const MAX_CONVERSATIONS = 8;
 
+/** That a window keeps open. */
+export const MAX_REPOSITORIES = 3;
+
 /** Statuses of files are sent together so often. */
 export const STATUS_FLUSH_INTERVAL_MS = 50;
 

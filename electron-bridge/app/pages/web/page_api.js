@@ -35,6 +35,7 @@ export const CALLS = Object.freeze([
 export const EVENTS = Object.freeze([
   'embeddingStatus',
   'kernelState',
+  'placeRequested',
   'reposChanged',
   'sessionPrepared',
   'sessionCrashed',
