@@ -33,6 +33,7 @@ const CALLS = [
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',

@@ -33,6 +33,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',
@@ -49,6 +50,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
 /** Requests to the session of the window that calls. @type {readonly string[]} */
 export const SESSION_CALLS = Object.freeze([
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',

@@ -18,6 +18,7 @@ export const CALLS = Object.freeze([
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',
