@@ -36,6 +36,7 @@ const CALLS = [
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',
@@ -53,6 +54,7 @@ const CALLS = [
 const EVENTS = [
   'embeddingStatus',
   'kernelState',
+  'placeRequested',
   'reposChanged',
   'sessionPrepared',
   'sessionCrashed',

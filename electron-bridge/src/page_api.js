@@ -36,6 +36,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',
@@ -54,6 +55,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
 /** Requests to the session of the window that calls. @type {readonly string[]} */
 export const SESSION_CALLS = Object.freeze([
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',
@@ -82,6 +84,9 @@ export const HOST_CALLS = Object.freeze([
 
 /** Of one window at a time. */
 export const MAX_CONVERSATIONS = 8;
+
+/** That a window keeps open. */
+export const MAX_REPOSITORIES = 3;
 
 /** Statuses of files are sent together so often. */
 export const STATUS_FLUSH_INTERVAL_MS = 50;

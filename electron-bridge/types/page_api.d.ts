@@ -27,6 +27,9 @@ export interface ForwardedCalls {
   findLocalServers(): Promise<MainRequests['findLocalServers']['data']>;
   getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
   search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
+  findNames(
+    fields: SessionRequests['findNames']['fields'],
+  ): Promise<SessionRequests['findNames']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
   getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;
   pauseIndexing(

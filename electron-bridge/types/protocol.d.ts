@@ -211,6 +211,13 @@ export interface FindLocalServers {
   type: 'findLocalServers';
 }
 
+/** Find files and symbols by a part of their name; an addition to the document. */
+export interface FindNames {
+  type: 'findNames';
+  query: string;
+  limit?: number;
+}
+
 /** Stream every event after a position, as replies to this one request. */
 export interface FollowAgentSessions {
   type: 'followAgentSessions';
@@ -475,6 +482,7 @@ export interface Search {
   explain?: boolean;
   semantic?: boolean;
   configs?: string[] | null;
+  facets?: boolean;
 }
 
 /** `searchSettings`. */
@@ -831,9 +839,21 @@ export interface EventPart {
   localIds: string[];
 }
 
+/** What some of the hits have in common, and how many. */
+export interface FacetValue {
+  value: string;
+  count: number;
+}
+
 /** The servers that answered. */
 export interface FindLocalServersReply {
   servers: LocalServerEntry[];
+}
+
+/** The best first. */
+export interface FindNamesReply {
+  files: FoundFile[];
+  symbols: FoundName[];
 }
 
 /** A file or folder; `path` is below the folder of the session. */
@@ -855,6 +875,18 @@ export interface FollowingPart {
   type: 'following';
   position: PositionEntry;
   resumed: boolean;
+}
+
+/** An indexed file. */
+export interface FoundFile {
+  filePath: string;
+}
+
+/** A name that is defined in a file, and the line of the definition, from 0. */
+export interface FoundName {
+  name: string;
+  filePath: string;
+  line: number;
 }
 
 /** A chat model as a list shows it. */
@@ -1203,11 +1235,21 @@ export interface RunningEntry {
   query: string;
 }
 
+/** Of `total` hits, the commonest of each first; folders also count for those above them. */
+export interface SearchFacets {
+  total: number;
+  languages: FacetValue[];
+  folders: FacetValue[];
+  kinds: FacetValue[];
+  symbols: FacetValue[];
+}
+
 /** Best first. */
 export interface SearchReply {
   results: SearchResult[];
   type: string;
   isComplete?: boolean;
+  facets?: SearchFacets;
 }
 
 /** One chunk that answers the query; after `score` come additions to the document. */
@@ -1467,6 +1509,7 @@ export interface SessionRequests {
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
+  findNames: { fields: Omit<FindNames, 'type'>; data: FindNamesReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };

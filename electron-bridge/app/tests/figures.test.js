@@ -162,8 +162,8 @@ test('arrow keys go round the tabs, and an address names one', () => {
   assert.equal(tabAfter('usage', 'ArrowRight'), 'search');
   assert.equal(tabAfter('index', 'Home'), 'search');
   assert.equal(tabAfter('index', 'a'), null);
-  assert.equal(tabOf('#talk'), 'talk');
-  assert.equal(tabOf('#main'), null);
+  assert.equal(tabOf('talk'), 'talk');
+  assert.equal(tabOf('main'), null);
 });
 
 test('English and Chinese have the same words with the same places', () => {

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
@@ -15,6 +16,11 @@ from codekernel.protocol.envelope import encode_ascii_json
 from codekernel.protocol.messages.search import (
     ChunkInfo,
     ConfigStatusEntry,
+    FacetValue,
+    FindNames,
+    FindNamesReply,
+    FoundFile,
+    FoundName,
     GetChunksInfo,
     GetIndexStatus,
     GetIndexStatusReply,
@@ -25,11 +31,14 @@ from codekernel.protocol.messages.search import (
     PauseIndexing,
     PauseIndexingReply,
     Search,
+    SearchFacets,
     SearchReply,
     SkippedFile,
 )
 from codekernel.runtime.sessions import Session
+from codekernel.search.facets import Counts, Facets, count_facets
 from codekernel.search.highlight import Highlighter, build_search_result
+from codekernel.search.name_finder import FoundSymbol, find_file_names, find_symbols
 from codekernel.storage.catalog.catalog import Catalog
 
 # A chunk has one id, and one more for each further config of the same chunk size: far apart, and
@@ -54,9 +63,44 @@ def search(message: Search, session: Session) -> SearchReply:
     found = searcher.run_search(message.query, limit, session.cancel, accuracy=message.accuracy)
     highlight = Highlighter(found.highlight_terms)
     results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
-    if found.is_complete:
-        return SearchReply(results=results)
-    return SearchReply(results=results, is_complete=False)
+    more: dict[str, Any] = {} if found.is_complete else {"is_complete": False}
+    if message.facets:
+        more["facets"] = _present_facets(count_facets(found.ranked))
+    return SearchReply(results=results, **more)
+
+
+def _present_facets(facets: Facets) -> SearchFacets:
+    def present(counts: Counts) -> list[FacetValue]:
+        return [FacetValue(value=value, count=count) for value, count in counts]
+
+    return SearchFacets(
+        total=facets.total,
+        languages=present(facets.languages),
+        folders=present(facets.folders),
+        kinds=present(facets.kinds),
+        symbols=present(facets.symbols),
+    )
+
+
+@session_router.handles(FindNames, lane=Lane.SESSION)
+def find_names(message: FindNames, session: Session) -> FindNamesReply:
+    """Find files and symbols by a part of their name."""
+    query, limit = message.query, message.limit
+
+    def find(catalog: Catalog) -> tuple[list[str], list[FoundSymbol]]:
+        if not query.strip():
+            return [], []
+        paths = find_file_names(list(catalog.list_files()), query, limit)
+        return paths, find_symbols(catalog, query, limit)
+
+    paths, symbols = session.workspace.index.query_catalog(find)
+    return FindNamesReply(
+        files=[FoundFile(file_path=encode_path(path)) for path in paths],
+        symbols=[
+            FoundName(name=each.name, file_path=encode_path(each.path), line=each.line)
+            for each in symbols
+        ],
+    )
 
 
 @session_router.handles(GetChunksInfo, lane=Lane.OWN_THREAD)

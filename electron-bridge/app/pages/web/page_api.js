@@ -21,6 +21,7 @@ export const CALLS = Object.freeze([
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'pauseIndexing',
@@ -40,6 +41,7 @@ export const CALLS = Object.freeze([
 export const EVENTS = Object.freeze([
   'embeddingStatus',
   'kernelState',
+  'placeRequested',
   'reposChanged',
   'sessionPrepared',
   'sessionCrashed',

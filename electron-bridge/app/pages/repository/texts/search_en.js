@@ -5,6 +5,7 @@ export const searchEn = {
   'tabs.label': 'Parts of this repository',
   'tab.search': 'Search',
   'tab.talk': 'Conversation',
+  'tab.running': '{count} at work',
   'tab.index': 'Index',
   'tab.usage': 'Usage',
 

@@ -5,6 +5,7 @@ export const searchZh = {
   'tabs.label': '代码库的各个部分',
   'tab.search': '搜索',
   'tab.talk': '对话',
+  'tab.running': '{count} 项进行中',
   'tab.index': '索引',
   'tab.usage': '用量',
 
