@@ -6,7 +6,7 @@ chat: what conversations add to their model; rivals: what others need for the sa
 callchain: how fast and how right calls are followed; agent: what an agent adds to its model;
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
 compare: this checkout against another one; code_size: how much code there is and a request meets;
-mcp: tokens of the tools' schemas and of typical answers;
+mcp: tokens of the tools' schemas and of typical answers; federation: one query to ten repositories;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
 everything goes wrong; team: what a second developer saves by the store of the team.
@@ -24,7 +24,7 @@ import environment
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
-    "mcp", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
+    "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
 )  # fmt: skip
 
 # A file called mcp.py would hide the library of that name.

@@ -485,6 +485,20 @@ export interface Search {
   facets?: boolean;
 }
 
+/**
+ * Rank the chunks of several repositories together; an addition to the document. `repos` are names,
+ * else all that are registered; `repo:` in the query narrows them.
+ */
+export interface SearchRepos {
+  type: 'searchRepos';
+  query: string;
+  repos?: string[] | null;
+  limit?: number | null;
+  accuracy?: boolean;
+  explain?: boolean;
+  semantic?: boolean;
+}
+
 /** `searchSettings`. */
 export interface SearchSection {
   searchLimit: number;
@@ -1199,6 +1213,25 @@ export interface RepoEntry {
   path: string;
 }
 
+/** A result and its repository; scores are comparable among repositories. */
+export interface RepoSearchResult {
+  content: string;
+  highlightedContent: string;
+  metadata: string;
+  highlightedMetadata: string;
+  beginLine: number;
+  endLine: number;
+  filePath: string;
+  score: number;
+  chunkId: number;
+  symbol: string;
+  language: string;
+  freshness: string;
+  why?: Record<string, number>;
+  repoName?: string;
+  repoPath?: string;
+}
+
 /** Kernel -> client: a repository was registered or deleted, by any client. */
 export interface ReposChanged {
   type: 'reposChanged';
@@ -1252,6 +1285,13 @@ export interface SearchReply {
   facets?: SearchFacets;
 }
 
+/** Best first, and how each repository was searched. */
+export interface SearchReposReply {
+  results: RepoSearchResult[];
+  repos: SearchedRepo[];
+  isComplete?: boolean;
+}
+
 /** One chunk that answers the query; after `score` come additions to the document. */
 export interface SearchResult {
   content: string;
@@ -1267,6 +1307,18 @@ export interface SearchResult {
   language: string;
   freshness: string;
   why?: Record<string, number>;
+}
+
+/**
+ * How the search of one repository went. `error` if it could not be searched; `gap` says what was
+ * not searched of it.
+ */
+export interface SearchedRepo {
+  repoName: string;
+  path: string;
+  hits: number;
+  error: string;
+  gap: string;
 }
 
 /** Session -> window: this session is gone, its id is free, and no reply is expected. */
@@ -1465,6 +1517,7 @@ export interface MainRequests {
   openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
   closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
   deleteRepo: { fields: Omit<DeleteRepo, 'type'>; data: undefined };
+  searchRepos: { fields: Omit<SearchRepos, 'type'>; data: SearchReposReply };
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };

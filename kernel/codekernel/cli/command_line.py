@@ -27,7 +27,7 @@ _COMMAND_MODULES = {
 }
 
 
-_NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
+_NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol|scope|repo):")
 
 
 def run_command(words: list[str]) -> NoReturn:

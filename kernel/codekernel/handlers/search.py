@@ -10,7 +10,7 @@ from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import build_embedding_text, format_chunk_metadata
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
-from codekernel.handlers.context import session_router
+from codekernel.handlers.context import Services, main_router, session_router
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.protocol.envelope import encode_ascii_json
 from codekernel.protocol.messages.search import (
@@ -30,13 +30,19 @@ from codekernel.protocol.messages.search import (
     MeasureEmbeddingReply,
     PauseIndexing,
     PauseIndexingReply,
+    RepoSearchResult,
     Search,
     SearchFacets,
+    SearchedRepo,
     SearchReply,
+    SearchRepos,
+    SearchReposReply,
     SkippedFile,
 )
+from codekernel.runtime.repository_search import search_repos, select_repositories
 from codekernel.runtime.sessions import Session
 from codekernel.search.facets import Counts, Facets, count_facets
+from codekernel.search.federation import FederatedQuery
 from codekernel.search.highlight import Highlighter, build_search_result
 from codekernel.search.name_finder import FoundSymbol, find_file_names, find_symbols
 from codekernel.storage.catalog.catalog import Catalog
@@ -52,6 +58,7 @@ MAX_TIMED_TEXTS = 48
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
+    select_repositories([session.repo], None, message.query)  # what repo: says must be this one
     limit = message.limit or session.services.settings.current.search_limit
     workspace = session.workspace
     searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()
@@ -101,6 +108,36 @@ def find_names(message: FindNames, session: Session) -> FindNamesReply:
             for each in symbols
         ],
     )
+
+
+@main_router.handles(SearchRepos, lane=Lane.OWN_THREAD)
+def search_several(message: SearchRepos, services: Services) -> SearchReposReply:
+    """Rank the chunks of several repositories together."""
+    repos = select_repositories(services.repos.list_all(), message.repos, message.query)
+    limit = message.limit or services.settings.current.search_limit
+    asked = FederatedQuery(message.query, limit, message.accuracy, message.semantic)
+    found = search_repos(services.workspaces, repos, asked, services.stopping)
+    paths = {repo.name: str(repo.path) for repo in repos}
+    highlight = Highlighter(found.highlight_terms)
+    results = [
+        RepoSearchResult.from_result(
+            build_search_result(hit, highlight, explain=message.explain), name, paths[name]
+        )
+        for name, hit in found.hits
+    ]
+    searched = [
+        SearchedRepo(
+            repo_name=each.repo_name,
+            path=paths[each.repo_name],
+            hits=each.hit_count,
+            error=each.error,
+            gap=each.gap,
+        )
+        for each in found.outcomes
+    ]
+    if found.is_complete:
+        return SearchReposReply(results=results, repos=searched)
+    return SearchReposReply(results=results, repos=searched, is_complete=False)
 
 
 @session_router.handles(GetChunksInfo, lane=Lane.OWN_THREAD)

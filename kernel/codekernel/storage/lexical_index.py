@@ -319,6 +319,16 @@ class LexicalIndex:
         query = Query.const_score_query(Query.boolean_query(every), 1.0)
         return [number for number, _ in self._run_query(query, k)]
 
+    def count_matches(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return for the stem of each term how many chunks have it in their text."""
+        with translate_tantivy_errors(self._folder):
+            searcher = self._index.searcher()
+            return {stem: searcher.doc_freq(BODY, stem) for stem in self._analyze(terms)}
+
+    def list_stems(self, text: str) -> frozenset[str]:
+        """Return the stems of all terms of a text."""
+        return frozenset(stem_text(text).split())
+
     def _analyze(self, terms: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(load_stemmer().analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
 
