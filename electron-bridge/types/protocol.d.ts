@@ -253,6 +253,15 @@ export interface GetAvailableHardware {
   type: 'getAvailableHardware';
 }
 
+/**
+ * Ask who calls a definition, and what it calls; an addition to the document. `symbol` is a name,
+ * or one with those around it: Class.name.
+ */
+export interface GetCalls {
+  type: 'getCalls';
+  symbol: string;
+}
+
 /** List every chunk of the open repository. */
 export interface GetChunksInfo {
   type: 'getChunksInfo';
@@ -292,6 +301,14 @@ export interface GetKernelStatus {
 /** List the models in the box and those of the settings; an addition to the document. */
 export interface GetModels {
   type: 'getModels';
+}
+
+/** Rank the code that is like that at a line, from 0; an addition to the document. */
+export interface GetRelated {
+  type: 'getRelated';
+  filePath: string;
+  line: number;
+  limit?: number;
 }
 
 /** List the registered repositories. */
@@ -637,6 +654,22 @@ export interface AskAgentFolderReply {
   entries: FolderEntryData[];
 }
 
+/** A caller or callee, and the lines of the calls, from 0, which are in the caller. */
+export interface CallEntry {
+  place: DefinitionEntry;
+  lines: number[];
+  certainty: string;
+}
+
+/** One definition of the name; the numbers are what was left out of the lists. */
+export interface CalledDefinition {
+  place: DefinitionEntry;
+  callers: CallEntry[];
+  callees: CallEntry[];
+  moreCallers: number;
+  moreCallees: number;
+}
+
 /** The `data` of a detailed turn: the model's answer uses these tools after the last one. */
 export interface CallsPart {
   type: 'calls';
@@ -755,6 +788,15 @@ export interface DayUsageEntry {
   cost?: number;
 }
 
+/** A definition, or code outside of all (kind `file`); lines from 0, the last is out. */
+export interface DefinitionEntry {
+  symbol: string;
+  kind: string;
+  filePath: string;
+  beginLine: number;
+  endLine: number;
+}
+
 /** Session -> window: how far the indexing of one file is. */
 export interface EmbeddingStatus {
   type: 'embeddingStatus';
@@ -826,6 +868,13 @@ export interface GetAvailableHardwareReply {
   coreMLAvailable: boolean;
 }
 
+/** Definitions of one name are apart; `behind` files have not been read yet. */
+export interface GetCallsReply {
+  definitions: CalledDefinition[];
+  more: number;
+  behind: number;
+}
+
 /** Newest first; `damaged` are files of any repository, `running` those to follow. */
 export interface GetConversationsReply {
   conversations: ConversationEntry[];
@@ -863,6 +912,11 @@ export interface GetIndexesReply {
 /** Those of the settings first. */
 export interface GetModelsReply {
   models: ModelEntry[];
+}
+
+/** Best first; what overlaps the place itself is left out. */
+export interface GetRelatedReply {
+  results: SearchResult[];
 }
 
 /** Every repository, in order of registration. */
@@ -1353,6 +1407,8 @@ export interface SessionRequests {
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
+  getRelated: { fields: Omit<GetRelated, 'type'>; data: GetRelatedReply };
+  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
