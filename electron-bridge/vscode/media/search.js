@@ -15,6 +15,7 @@ const input = /** @type {HTMLInputElement} */ (
 const note = element('p', { class: 'note', role: 'status' });
 const list = element('div', { role: 'list' });
 let number = 0;
+let isIndexing = false;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
@@ -29,6 +30,7 @@ input.addEventListener('keydown', ({ key }) => {
 });
 window.addEventListener('message', ({ data }) => {
   if (data.type === 'query') setQuery(data.query);
+  if (data.type === 'indexed') onIndexed(data.isBusy);
   if (data.number !== number) return;
   if (data.type === 'results') showResults(data.results, data.isComplete);
   if (data.type === 'failed') showNote(data.message, true);
@@ -44,6 +46,16 @@ function setQuery(query) {
   if (!query || query === input.value) return;
   input.value = query;
   search();
+}
+
+/**
+ * What has been indexed meanwhile may answer better; who walks through the results is left alone.
+ *
+ * @param {boolean} isBusy
+ */
+function onIndexed(isBusy) {
+  isIndexing = isBusy;
+  if (!list.contains(document.activeElement)) search();
 }
 
 function search() {
@@ -76,7 +88,8 @@ function showResults(results, isComplete) {
   list.replaceChildren(...results.map(resultElement));
   const some = isComplete ? '' : ' There may be more: say more of it, or add path: or lang:.';
   const many = results.length === 1 ? '1 result.' : `${results.length} results.`;
-  showNote(results.length ? `${many}${some}` : 'Nothing was found.', false);
+  const none = isIndexing ? 'Nothing yet: the index is being made.' : 'Nothing was found.';
+  showNote(results.length ? `${many}${some}` : none, false);
 }
 
 /** @param {FoundPlace} result */

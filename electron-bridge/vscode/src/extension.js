@@ -33,7 +33,7 @@ export async function activate(context) {
     onLost: (_folder, reason) => status.showFailure(reason),
   });
   current = link;
-  const status = new StatusItem(link, explain);
+  const status = new StatusItem(link, explain, (isBusy) => search.refresh(isBusy));
   const places = new PlacesView(link);
   const search = new SearchView(link, (place) => showRelated(place), explain);
   const ask = new AskView(link, explain);

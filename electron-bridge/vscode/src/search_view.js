@@ -48,6 +48,15 @@ export class SearchView {
     this.#sayQuery();
   }
 
+  /**
+   * The index has more than before.
+   *
+   * @param {boolean} isBusy
+   */
+  refresh(isBusy) {
+    this.#view?.webview.postMessage({ type: 'indexed', isBusy });
+  }
+
   #sayQuery() {
     if (!this.#isWanted) return;
     this.#view?.webview.postMessage({ type: 'query', query: this.#query });

@@ -16,10 +16,12 @@ export class StatusItem {
   /**
    * @param {import('./kernel_link.js').KernelLink} link
    * @param {(error: unknown) => string} explain
+   * @param {(isBusy: boolean) => void} onNews the index has more, or is complete
    */
-  constructor(link, explain) {
+  constructor(link, explain, onNews) {
     this.link = link;
     this.explain = explain;
+    this.onNews = onNews;
     this.#item.name = 'codekernel';
     this.#item.command = 'codekernel.status';
     this.#show('$(search) codekernel', 'The index is opened by the first search.', false);
@@ -52,7 +54,9 @@ export class StatusItem {
       const { text, tooltip, isBusy, isWarning } = describeStatus(
         await session.request('getIndexStatus'),
       );
-      this.#show(text, `${session.path}\n${tooltip}`, isWarning);
+      const shown = `${session.path}\n${tooltip}`;
+      if (shown !== this.#item.tooltip) this.onNews(isBusy);
+      this.#show(text, shown, isWarning);
       if (isBusy) this.refresh();
     } catch (error) {
       this.showFailure(error);
