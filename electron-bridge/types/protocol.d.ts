@@ -279,6 +279,15 @@ export interface GetAvailableHardware {
   type: 'getAvailableHardware';
 }
 
+/**
+ * Ask who calls a definition, and what it calls; an addition to the document. `symbol` is a name,
+ * or one with those around it: Class.name.
+ */
+export interface GetCalls {
+  type: 'getCalls';
+  symbol: string;
+}
+
 /** List every chunk of the open repository. */
 export interface GetChunksInfo {
   type: 'getChunksInfo';
@@ -328,6 +337,14 @@ export interface GetModels {
 /** List what agents may do here without being asked, because somebody allowed it for good. */
 export interface GetPermissionRules {
   type: 'getPermissionRules';
+}
+
+/** Rank the code that is like that at a line, from 0; an addition to the document. */
+export interface GetRelated {
+  type: 'getRelated';
+  filePath: string;
+  line: number;
+  limit?: number;
 }
 
 /** List the registered repositories. */
@@ -708,6 +725,22 @@ export interface AskAgentFolderReply {
   entries: FolderEntryData[];
 }
 
+/** A caller or callee, and the lines of the calls, from 0, which are in the caller. */
+export interface CallEntry {
+  place: DefinitionEntry;
+  lines: number[];
+  certainty: string;
+}
+
+/** One definition of the name; the numbers are what was left out of the lists. */
+export interface CalledDefinition {
+  place: DefinitionEntry;
+  callers: CallEntry[];
+  callees: CallEntry[];
+  moreCallers: number;
+  moreCallees: number;
+}
+
 /** The `data` of a detailed turn: the model's answer uses these tools after the last one. */
 export interface CallsPart {
   type: 'calls';
@@ -826,6 +859,15 @@ export interface DayUsageEntry {
   cost?: number;
 }
 
+/** A definition, or code outside of all (kind `file`); lines from 0, the last is out. */
+export interface DefinitionEntry {
+  symbol: string;
+  kind: string;
+  filePath: string;
+  beginLine: number;
+  endLine: number;
+}
+
 /** Session -> window: how far the indexing of one file is. */
 export interface EmbeddingStatus {
   type: 'embeddingStatus';
@@ -934,6 +976,13 @@ export interface GetAvailableHardwareReply {
   coreMLAvailable: boolean;
 }
 
+/** Definitions of one name are apart; `behind` files have not been read yet. */
+export interface GetCallsReply {
+  definitions: CalledDefinition[];
+  more: number;
+  behind: number;
+}
+
 /** Newest first; `damaged` are files of any repository, `running` those to follow. */
 export interface GetConversationsReply {
   conversations: ConversationEntry[];
@@ -981,6 +1030,11 @@ export interface GetModelsReply {
 /** The rules of this repository, oldest first. */
 export interface GetPermissionRulesReply {
   rules: PermissionRuleEntry[];
+}
+
+/** Best first; what overlaps the place itself is left out. */
+export interface GetRelatedReply {
+  results: SearchResult[];
 }
 
 /** Every repository, in order of registration. */
@@ -1560,6 +1614,8 @@ export interface SessionRequests {
   deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
+  getRelated: { fields: Omit<GetRelated, 'type'>; data: GetRelatedReply };
+  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
   findNames: { fields: Omit<FindNames, 'type'>; data: FindNamesReply };

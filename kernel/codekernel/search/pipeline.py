@@ -61,8 +61,8 @@ from codekernel.search.retrieval import (
     has_match,
     retrieve_candidates,
 )
-from codekernel.search.text_scan import MAX_MATCHES, find_regex_matches, scan_texts
 from codekernel.search.scopes import resolve_scopes
+from codekernel.search.text_scan import MAX_MATCHES, find_regex_matches, scan_texts
 from codekernel.storage.index_store import IndexStore
 
 # Candidates of each list, however many hits are wanted: the totals of files and the scale of the

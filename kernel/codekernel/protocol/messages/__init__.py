@@ -5,6 +5,7 @@ Modules:
     kernel.py         the kernel that clients share
     repos.py          start, stop, repositories and sessions
     search.py         search and the state of the index
+    places.py         what an editor asks about a place in the code
     conversation.py   conversations and turns of the agent, and their parts
     agent_sessions.py  agent sessions that every device sees
     history.py        the history of a conversation, and what models have used
