@@ -349,8 +349,8 @@ def _compute_cosines(codes: QuantizedVectors, query: FloatArray) -> FloatArray:
     cosines = np.empty(len(codes.scale), np.float32)
     for first in range(0, len(cosines), DEQUANTIZED_ROWS):
         part = slice(first, first + DEQUANTIZED_ROWS)
-        block = QuantizedVectors(codes.signs[part], codes.magnitudes[part], codes.scale[part])
-        rows = dequantize(block, len(query))
+        some = QuantizedVectors(codes.signs[part], codes.magnitudes[part], codes.scale[part])
+        rows = dequantize(some, len(query))
         np.dot(rows, query, out=cosines[part])
     cosines *= codes.scale
     return cosines
