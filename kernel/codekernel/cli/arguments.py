@@ -14,7 +14,7 @@ from codekernel.cli.argument_types import (
     parse_port_or_zero,
 )
 from codekernel.cli.install_arguments import INSTALL_COMMANDS
-from codekernel.cli.team_arguments import add_share_arguments
+from codekernel.cli.team_arguments import add_pack_arguments, add_share_arguments
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
@@ -325,6 +325,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
     "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),
+    "pack": ("build, fetch and list whole indexes of your team", add_pack_arguments),
     "share": ("show or delete what you share with your team", add_share_arguments),
     "key": ("keep the API keys of chat models, encrypted", _add_key),
 }

@@ -86,8 +86,7 @@ class RepositoryIndex:
         self._lock, self._vectors_lock = threading.Lock(), threading.Lock()
         self._retired, self._recovered = ExitStack(), threading.Condition()
         self._thread: threading.Thread | None = None
-        self._rebuild_count, self._recovery_message = 0, ""
-        self._is_disk_faulty = False
+        self._rebuild_count, self._recovery_message, self._is_disk_faulty = 0, "", False
         self._worker = self._open_worker()
 
     @property
@@ -150,7 +149,7 @@ class RepositoryIndex:
     def get_status(self) -> RepositoryIndexStatus:
         """Return how far everything is; an index that cannot be read is then rebuilt."""
         worker = self._worker
-        if self._recovery_message and worker.is_idle:
+        if worker.is_idle:
             self._recovery_message = ""
         try:
             status = worker.get_status(self._plan or IndexPlan())
@@ -159,8 +158,8 @@ class RepositoryIndex:
             message = self._recovery_message or str(error)
             state = IndexState.REBUILDING.value
             return RepositoryIndexStatus(state, 0, 0, 0, {}, trouble=message)
-        trouble = status.trouble or self._recovery_message
-        return replace(status, trouble=trouble, notice=self._taker.notice)
+        found = status.trouble or self._recovery_message
+        return replace(status, trouble=found, notice=self._taker.read_notice(self))
 
     def query_catalog(self, read: Callable[[Catalog], Found]) -> Found:
         """Return what ``read`` finds; a catalog that is damaged or replaced is recovered from."""

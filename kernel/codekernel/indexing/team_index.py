@@ -8,7 +8,7 @@ import logging
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,6 +26,7 @@ from codekernel.storage.safe_files import add_suffix, make_private_folder, trans
 
 if TYPE_CHECKING:  # which imports this
     from codekernel.indexing.repository_index import RepositoryIndex
+    from codekernel.indexing.vector_index import VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,8 @@ class TeamIndexTaker:
         self._incoming = folder / INCOMING_FOLDER
         self._folder = folder
         self._restore = restore
-        self._is_tried = self._is_complete = False
+        self._is_tried = self._is_complete = self._is_moved = False
+        self._lock = threading.Lock()
         self._began = 0.0
 
     def fetch(self, store: IndexStore, plan: IndexPlan, cancel: CancelToken) -> bool:
@@ -102,6 +104,7 @@ class TeamIndexTaker:
                     new.replace(add_suffix(self._folder / CATALOG_FILE, suffix))
         shutil.rmtree(self._incoming, ignore_errors=True)
         self.notice = "Your team's index was found; what differs from it is indexed."
+        self._is_moved = True
         logger.info("%s: %s", self._root.name, self.notice)
 
     def report_when_idle(self, index: "RepositoryIndex", cancel: CancelToken) -> None:
@@ -111,15 +114,26 @@ class TeamIndexTaker:
             while not index.is_idle:
                 if cancel.wait(_POLL_SECONDS):
                     return
-            seconds = time.monotonic() - self._began
-            count = sum(each.embedded_count for each in index.vector_indexes)
-            self.notice = (
-                f"Your team's index was found: ready in {_format_seconds(seconds)},"
-                f" {count} embedded."
-            )
-            logger.info("%s: %s", self._root.name, self.notice)
+            self._note_idle(index.vector_indexes)
 
         threading.Thread(target=run, name=f"team-ready:{self._root.name}", daemon=True).start()
+
+    def read_notice(self, index: "RepositoryIndex") -> str:
+        """Return what there is to say now."""
+        if self._is_moved and index.is_idle:
+            self._note_idle(index.vector_indexes)
+        return self.notice
+
+    def _note_idle(self, vector_indexes: "Sequence[VectorIndex]") -> None:
+        with self._lock:  # the first call counts
+            if not self._is_moved:
+                return
+            self._is_moved = False
+        seconds = time.monotonic() - self._began
+        count = sum(each.embedded_count for each in vector_indexes)
+        taken = f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - digits
+        self.notice = f"Your team's index was found: ready in {taken}, {count} embedded."
+        logger.info("%s: %s", self._root.name, self.notice)
 
     def _try_restore(self, plan: IndexPlan, cancel: CancelToken) -> bool:
         try:
@@ -140,7 +154,3 @@ class TeamIndexTaker:
 
     def _report(self, text: str) -> None:
         self.notice = text
-
-
-def _format_seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"  # noqa: PLR2004 - digits

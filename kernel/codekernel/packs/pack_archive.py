@@ -135,8 +135,8 @@ class PackArchive:
     def __init__(self, file: BinaryIO, size: int, secret: TeamSecret) -> None:
         """Raises PackRefused."""
         self._file, self._secret = file, secret
-        if size < len(MAGIC) + FOOTER_BYTES:
-            raise PackRefused("it is cut off")
+        if size < len(MAGIC) + FOOTER_BYTES or file.read(len(MAGIC)) != MAGIC:
+            raise PackRefused("it is cut off, or no pack")
         file.seek(size - FOOTER_BYTES)
         length, proof, magic = _FOOTER.unpack(file.read(FOOTER_BYTES))
         begin = size - FOOTER_BYTES - length

@@ -238,6 +238,7 @@ class GetIndexStatusReply(ReplyData, frozen=True):
     watching: str
     trouble: str
     paused: bool
+    notice: str
 
 
 class EmbeddingStatus(Message, frozen=True, tag="embeddingStatus"):

@@ -8,6 +8,7 @@ Modules, in the order data meets them:
     snapshot_files.py      where snapshots lie, and whether they are quick to read
     vector_snapshot.py     the vectors in a file that is read without LanceDB
     vector_seed.py         vectors that came from elsewhere, before there is a table
+    vector_examination.py  examine and repair a table
     shared_vectors.py      vectors by the hash of their text, for all indexes of a userData folder
 """
 

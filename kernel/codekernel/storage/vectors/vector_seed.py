@@ -8,14 +8,19 @@ count.
 import logging
 import shutil
 import struct
-from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from codekernel.storage.safe_files import is_usable_file, make_private_folder, translate_os_errors
+from codekernel.storage.safe_files import (
+    is_usable_file,
+    make_private_folder,
+    read_size,
+    translate_os_errors,
+    write_bytes_atomically,
+)
 from codekernel.storage.vectors import SEED_SUFFIX
 from codekernel.storage.vectors.in_memory_vectors import BLOCK_ROWS, Int64Array
 from codekernel.storage.vectors.lance_table import HalfArray, LanceTable
@@ -24,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 _MAGIC = b"ckseed1\n"
 _DIGEST_BYTES = 32
+# A larger one becomes a table with the first addition, rather than being written again: this
+# takes 30 ms, and a table 2 s.
+MAX_EXTENDED_BYTES = 64 * 1024 * 1024
+
 _HEADER = struct.Struct(f"<{len(_MAGIC)}sIQ{_DIGEST_BYTES}s")
 
 
@@ -46,12 +55,8 @@ def has_seed(folder: Path) -> bool:
 
 def write_seed(folder: Path, seed: SeedVectors) -> None:
     """Write the seed of a table that is not there yet. Raises StorageError."""
-    path = get_seed_path(folder)
-    parts = _encode(seed)
-    header = _HEADER.pack(_MAGIC, seed.vectors.shape[1], len(seed.keys), _digest(parts))
-    with translate_os_errors(path):
-        make_private_folder(path.parent)
-        path.write_bytes(b"".join((header, *parts)))
+    make_private_folder(folder.parent)
+    write_bytes_atomically(get_seed_path(folder), _encode(seed))
 
 
 def read_seed(folder: Path, dimensions: int) -> SeedVectors | None:
@@ -68,7 +73,7 @@ def read_seed(folder: Path, dimensions: int) -> SeedVectors | None:
         if magic == _MAGIC and width == dimensions and len(body) == count * (8 + 2 * width):
             keys = np.frombuffer(body[: 8 * count], "<i8").astype(np.int64)
             vectors = np.frombuffer(body[8 * count :], "<f2").reshape(count, width)
-            if digest == _digest((body,)):
+            if digest == _digest(body):
                 return SeedVectors(keys, vectors)
         problem = "it is damaged, or of another model"
     logger.warning("%s is not used: %s", path, problem)
@@ -76,11 +81,26 @@ def read_seed(folder: Path, dimensions: int) -> SeedVectors | None:
     return None
 
 
-def plant_seed(folder: Path, seed: SeedVectors) -> LanceTable:
+def extend_seed(folder: Path, keys: Int64Array, vectors: HalfArray) -> bool:
+    """Add rows to a seed; false if there is none, or one that is large enough for a table."""
+    path = get_seed_path(folder)
+    if read_size(path) > MAX_EXTENDED_BYTES:
+        return False
+    seed = read_seed(folder, vectors.shape[1])
+    if seed:
+        joined = np.concatenate([seed.keys, keys]), np.concatenate([seed.vectors, vectors])
+        write_bytes_atomically(path, _encode(SeedVectors(*joined)))
+    return seed is not None
+
+
+def plant_seed(folder: Path, dimensions: int) -> LanceTable:
     """Make the table; a kill in the middle leaves the seed, and it is made again."""
+    seed = read_seed(folder, dimensions)
+    if seed is None:  # somebody has deleted it
+        return LanceTable.open(folder, dimensions)
     if folder.exists():
         shutil.rmtree(folder, ignore_errors=True)
-    table = LanceTable.open(folder, seed.vectors.shape[1])
+    table = LanceTable.open(folder, dimensions)
     for start in range(0, len(seed.keys), BLOCK_ROWS):
         part = slice(start, start + BLOCK_ROWS)
         table.add(seed.keys[part], seed.vectors[part])
@@ -95,12 +115,11 @@ def remove_seed(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _encode(seed: SeedVectors) -> tuple[bytes, bytes]:
-    return seed.keys.astype("<i8").tobytes(), np.ascontiguousarray(seed.vectors, "<f2").tobytes()
+def _encode(seed: SeedVectors) -> bytes:
+    vectors = np.ascontiguousarray(seed.vectors, "<f2")
+    body = seed.keys.astype("<i8").tobytes() + vectors.tobytes()
+    return _HEADER.pack(_MAGIC, vectors.shape[1], len(vectors), _digest(body)) + body
 
 
-def _digest(parts: Iterable[bytes | memoryview]) -> bytes:
-    found = blake2b(digest_size=_DIGEST_BYTES)
-    for part in parts:
-        found.update(part)
-    return found.digest()
+def _digest(body: bytes | memoryview) -> bytes:
+    return blake2b(body, digest_size=_DIGEST_BYTES).digest()

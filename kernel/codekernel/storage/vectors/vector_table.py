@@ -33,10 +33,9 @@ from codekernel.storage.vectors.lance_table import (
     Fingerprints,
     HalfArray,
     LanceTable,
-    read_dimensions,
 )
 from codekernel.storage.vectors.snapshot_files import remove_snapshot
-from codekernel.storage.vectors.vector_seed import has_seed, plant_seed, read_seed
+from codekernel.storage.vectors.vector_seed import extend_seed, has_seed, plant_seed, read_seed
 from codekernel.storage.vectors.vector_snapshot import (
     count_table_versions,
     read_snapshot,
@@ -96,7 +95,8 @@ def load_seed(folder: Path, dimensions: int, max_exact_numbers: int) -> LoadedVe
         return None
     rows = InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers)
     rows.append(seed.keys, seed.vectors)
-    return LoadedVectors(Lazy(lambda: plant_seed(folder, seed)), rows, VectorKeySet(seed.keys))
+    keys = VectorKeySet(seed.keys)
+    return LoadedVectors(Lazy(lambda: plant_seed(folder, dimensions)), rows, keys)
 
 
 def load_rows(rows: LanceTable, max_exact_numbers: int) -> LoadedVectors:
@@ -277,7 +277,8 @@ class VectorTable:
             # Rounded as on disk, so that a search does not change with the next start.
             single = round_rows(vectors[first[absent]])
             self._has_snapshot = False
-            contents.lance_table().add(fresh[absent], single)
+            if not extend_seed(self._folder, fresh[absent], single):
+                contents.lance_table().add(fresh[absent], single)
             contents.in_memory.append(fresh[absent], single)
             contents.keys.add(fresh[absent])
             self._commits += 1
@@ -376,25 +377,3 @@ class VectorTable:
             # The add itself is done, and must not be said to have failed.
             logger.warning("The vectors in %s could not be compacted.", self._folder, exc_info=True)
             self._commits = MIN_COMMITS_TO_COMPACT
-
-
-def examine_vectors(folder: Path) -> str:
-    """Return what is wrong with the table in ``folder``; "" if all rows are intact."""
-    try:
-        rows = LanceTable.open(folder, read_dimensions(folder))
-        rows.count_versions()
-        known = rows.fingerprints
-        known.read()
-        damaged = sum(int((~known.contains(found)).sum()) for *_, found in rows.iterate_batches())
-    except VectorsDamaged as damage:
-        return str(damage)
-    return f"{damaged} vectors in {folder} differ from their fingerprints." if damaged else ""
-
-
-def repair_vectors(folder: Path) -> None:
-    """Keep the rows that are intact; quarantine a table that cannot be read at all."""
-    remove_snapshot(folder)
-    try:
-        VectorTable.open(folder, read_dimensions(folder)).close()
-    except VectorsDamaged as reason:
-        quarantine_vectors(folder, reason)
