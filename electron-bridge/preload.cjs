@@ -49,6 +49,7 @@ const CALLS = [
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ];
 const EVENTS = [
   'embeddingStatus',

@@ -49,6 +49,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** Requests to the session of the window that calls. @type {readonly string[]} */
@@ -67,6 +68,7 @@ export const SESSION_CALLS = Object.freeze([
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What the app itself answers. @type {readonly string[]} */

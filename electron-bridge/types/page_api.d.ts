@@ -38,7 +38,9 @@ export interface ForwardedCalls {
   readLines(
     fields: SessionRequests['readLines']['fields'],
   ): Promise<SessionRequests['readLines']['data']>;
-  getApiUsage(): Promise<SessionRequests['getApiUsage']['data']>;
+  getApiUsage(
+    fields: SessionRequests['getApiUsage']['fields'],
+  ): Promise<SessionRequests['getApiUsage']['data']>;
   getConversations(): Promise<SessionRequests['getConversations']['data']>;
   getConversation(
     fields: SessionRequests['getConversation']['fields'],
@@ -56,6 +58,9 @@ export interface ForwardedCalls {
   deletePermissionRule(
     fields: SessionRequests['deletePermissionRule']['fields'],
   ): Promise<SessionRequests['deletePermissionRule']['data']>;
+  forkConversation(
+    fields: SessionRequests['forkConversation']['fields'],
+  ): Promise<SessionRequests['forkConversation']['data']>;
 }
 
 /** The calls of `window.kernel.host`. */

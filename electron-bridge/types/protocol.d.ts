@@ -160,6 +160,7 @@ export interface ConversationSection {
   historyLength: number;
   maxRounds?: number;
   summarizeHistory?: boolean;
+  currency?: string;
 }
 
 /** Register a folder; it is not opened. */
@@ -223,6 +224,14 @@ export interface FollowConversation {
   conversationId: number;
 }
 
+/** Begin the conversation `newId` with the first `turns` turns of another one. */
+export interface ForkConversation {
+  type: 'forkConversation';
+  conversationId: number;
+  newId: number;
+  turns: number;
+}
+
 /** An element of `conversationSettings.generationModel`. */
 export interface GenerationModelSettings {
   name: string;
@@ -262,9 +271,13 @@ export interface GetApiKey {
   name: string;
 }
 
-/** Ask what the chat models have used for the open repository. */
+/**
+ * Ask what the chat models have used for the open repository. `allRepos`, an addition: and for each
+ * of the others.
+ */
 export interface GetApiUsage {
   type: 'getApiUsage';
+  allRepos?: boolean;
 }
 
 /** Ask which accelerators really work. */
@@ -857,9 +870,13 @@ export interface FollowingPart {
   resumed: boolean;
 }
 
-/** A chat model as a list shows it. */
+/** A chat model as a list shows it; but for the name, additions, if they are known. */
 export interface GenerationModelEntry {
   name: string;
+  modelName?: string;
+  inputPrice?: number;
+  outputPrice?: number;
+  contextTokens?: number;
 }
 
 /** Oldest first. */
@@ -877,9 +894,10 @@ export interface GetApiKeyReply {
   apiKey: string;
 }
 
-/** One entry per model, by name. */
+/** One entry per model, by name; `repos`, if wanted, has all repositories. */
 export interface GetApiUsageReply {
   apiUsage: ApiUsageEntry[];
+  repos?: RepoUsageEntry[];
 }
 
 /** True only if a trial session ran there; the names are spelt as the document spells them. */
@@ -895,9 +913,14 @@ export interface GetConversationsReply {
   damaged?: DamagedFileEntry[];
 }
 
-/** Every chat model of the settings, in their order. */
+/**
+ * Every chat model of the settings, in their order. `historyLength` is how many characters of the
+ * turns before are given to a model, 0 for all; `currency` is that of the prices.
+ */
 export interface GetGenerationModelsReply {
   modelList: GenerationModelEntry[];
+  historyLength?: number;
+  currency?: string;
 }
 
 /** Counts of what is indexed, what waits, and what stands in the way. */
@@ -1165,6 +1188,15 @@ export interface Ready {
 export interface RepoEntry {
   name: string;
   path: string;
+}
+
+/** Tokens of one model for one repository. */
+export interface RepoUsageEntry {
+  repoName: string;
+  modelName: string;
+  input_token: number;
+  output_token: number;
+  cost?: number;
 }
 
 /** Kernel -> client: a repository was registered or deleted, by any client. */
@@ -1450,6 +1482,7 @@ export interface SessionRequests {
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
   getConversation: { fields: Omit<GetConversation, 'type'>; data: HistoryFile };
+  forkConversation: { fields: Omit<ForkConversation, 'type'>; data: undefined };
   deleteConversation: { fields: Omit<DeleteConversation, 'type'>; data: undefined };
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {

@@ -34,6 +34,7 @@ export const CALLS = Object.freeze([
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What `window.kernel.on` takes. @type {readonly string[]} */
