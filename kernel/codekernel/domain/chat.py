@@ -193,8 +193,9 @@ class ToolResultContent:
         content = told if isinstance(told, str) else [block.to_json() for block in told]
         failed = {"is_error": True} if self.is_error else {}
         changed = {"diff": self.diff} if self.diff else {}
+        denied = {"denied": True} if self.denied else {}
         required = {"type": "tool_result", "tool_use_id": self.tool_use_id, "content": content}
-        return {**required, **failed, **changed}
+        return {**required, **failed, **changed, **denied}
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,14 @@ def get_conversation(message: messages.GetConversation, session: Session) -> His
     return archive.read(message.conversation_id, str(session.repo.path))
 
 
+@session_router.handles(messages.ForkConversation, lane=Lane.OWN_THREAD)
+def fork_conversation(message: messages.ForkConversation, session: Session) -> None:
+    """Begin a conversation about this repository with the first turns of another one."""
+    session.services.conversations().fork(
+        message.conversation_id, message.new_id, message.turns, str(session.repo.path)
+    )
+
+
 @session_router.handles(messages.DeleteConversation, lane=Lane.OWN_THREAD)
 def delete_conversation(message: messages.DeleteConversation, session: Session) -> None:
     """Delete one conversation about this repository, unless it is being answered."""
@@ -116,6 +124,18 @@ def get_api_usage(message: history.GetApiUsage, session: Session) -> history.Get
         price = prices.get(usage.model_name)
         return history.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
 
+    repos = {}
+    if message.all_repos:
+        repos["repos"] = [
+            history.RepoUsageEntry(
+                repo_name=repo_name,
+                model_name=usage.model_name,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost=compute_cost(usage),
+            )
+            for repo_name, usage in ledger.sum_by_repo()
+        ]
     return history.GetApiUsageReply(
         api_usage=[
             history.ApiUsageEntry(
@@ -137,7 +157,8 @@ def get_api_usage(message: history.GetApiUsage, session: Session) -> history.Get
                 ],
             )
             for usage in ledger.sum_by_model(repo_id)
-        ]
+        ],
+        **repos,
     )
 
 

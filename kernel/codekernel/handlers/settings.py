@@ -143,9 +143,14 @@ def get_generation_models(
     """List the chat models."""
     settings = services.offered_models.extend(services.settings.current)
     local = [model.name for model in settings.local_models if model.kind is ModelKind.GENERATION]
-    names = dict.fromkeys([*(model.name for model in settings.generation_models), *local])
-    entries = [messages.GenerationModelEntry(name=name) for name in names]
-    return messages.GetGenerationModelsReply(model_list=entries)
+    entries = convert_values(settings.generation_models, list[messages.GenerationModelEntry])
+    known = {entry.name: entry for entry in reversed(entries)}
+    names = dict.fromkeys([*(entry.name for entry in entries), *local])
+    return messages.GetGenerationModelsReply(
+        model_list=[known.get(name) or messages.GenerationModelEntry(name=name) for name in names],
+        history_length=settings.history_length,
+        currency=settings.currency,
+    )
 
 
 def _build_settings_reply(warnings: list[str]) -> messages.SettingsReply | None:

@@ -173,7 +173,7 @@ async function reviewFirst(place, page) {
   await went(row(turn, 'edit_file'), 'waits for you');
   const plan = turn.getByRole('region', { name: 'Plan' });
   await plan.getByText('1 of 2').waitFor();
-  await turn.locator('.permission .diff-line.added').getByText('Good morning').waitFor();
+  await turn.locator('.permission .diff-line.added').getByText('Good morning, {name}!').waitFor();
   assert.equal(await readFile(greeting, 'utf8'), before);
   assert.deepEqual(await findViolations(page), []);
   await takeScreenshots(page, 'agent-review');

@@ -6,11 +6,14 @@ import { html, repeat } from '../common/lit.js';
 import { toast } from '../common/toast.js';
 import { askForChatModel } from './add_chat_model_dialog.js';
 import { chatModel } from './chat_model.js';
-import { checkField, numberField } from './fields.js';
+import { checkField, numberField, textField } from './fields.js';
 import { LISTS, newChatModel } from './form_model.js';
 import { section } from './section.js';
 
 /** @typedef {import('./store.js').SettingsStore} SettingsStore */
+
+/** Of the prices that endpoints list. */
+const LISTED_CURRENCY = 'USD';
 
 /** @param {SettingsStore} store */
 export function conversationSection(store) {
@@ -31,6 +34,11 @@ export function conversationSection(store) {
           </button>
         </div>
       </div>
+      ${textField(store, 'conversationSettings.currency', {
+        label: t('chat.currency'),
+        hint: t('chat.currency.hint'),
+        placeholder: 'USD',
+      })}
       ${numberField(store, 'conversationSettings.maxRounds', {
         label: t('chat.rounds'),
         hint: t('chat.rounds.hint'),
@@ -57,6 +65,11 @@ export async function addChatModel(store) {
   if (!entry) return;
   const isAlone = !store.isDirty;
   const row = Object.assign(newChatModel(), entry, { _isOpen: !isAlone });
+  const hasPrices = store.value(LISTS.chat).some((/** @type {any} */ one) => one.inputPrice);
+  const { currency } = store.value('conversationSettings');
+  if (entry.inputPrice && !currency && !hasPrices) {
+    store.set('conversationSettings.currency', LISTED_CURRENCY);
+  }
   store.setRows(LISTS.chat, [...store.value(LISTS.chat), row]);
   if (isAlone && (await store.save()))
     toast(t('chat.added', { name: entry.name }), { kind: 'success' });

@@ -50,7 +50,7 @@ _CALLS = {
     (CallTarget.SESSION, _REPOSITORY): (
         "search findNames getChunksInfo getIndexStatus pauseIndexing getSkippedFiles readLines"
         " getApiUsage getConversations getConversation deleteConversation answerPermission"
-        " undoAgentTurn getPermissionRules deletePermissionRule"
+        " undoAgentTurn getPermissionRules deletePermissionRule forkConversation"
     ),
     (CallTarget.HOST, _ALL): (
         "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"

@@ -21,6 +21,9 @@ from codekernel.storage.user_data import UserData
 # More are not listed: a part of the name finds one.
 MAX_SHOWN_MODELS = 30
 
+# Of the prices that endpoints list.
+LISTED_CURRENCY = "USD"
+
 Entry = dict[str, Any]
 
 
@@ -57,6 +60,10 @@ def _add(args: argparse.Namespace, kernel: KernelConnection, user_data: UserData
         kernel.request("setApiKey", {"name": name, "apiKey": key})
     entry = {"name": name, "modelName": model["name"], "url": endpoint.url, "setApiKey": bool(key)}
     known = {field: model.get(field) for field in ("inputPrice", "outputPrice", "contextTokens")}
+    conversation = settings["conversationSettings"]
+    has_prices = any(each.get("inputPrice") is not None for each in saved)
+    if known["inputPrice"] is not None and not has_prices and not conversation["currency"]:
+        conversation["currency"] = LISTED_CURRENCY
     saved.append({**entry, **known})
     try:
         SettingsSaver(kernel.request, RefusedByKernel, user_data).save(settings)

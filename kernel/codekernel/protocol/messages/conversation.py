@@ -84,6 +84,14 @@ class GetConversation(Message, frozen=True, tag="getConversation"):
     conversation_id: ConversationId
 
 
+class ForkConversation(Message, frozen=True, tag="forkConversation"):
+    """Begin the conversation ``newId`` with the first ``turns`` turns of another one."""
+
+    conversation_id: ConversationId
+    new_id: ConversationId
+    turns: Annotated[int, Meta(ge=1)]
+
+
 class DeleteConversation(Message, frozen=True, tag="deleteConversation"):
     """Delete one of them for good; an addition to the document."""
 

@@ -58,7 +58,12 @@ TokenCost = float | UnsetType
 
 
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
-    """Ask what the chat models have used for the open repository."""
+    """Ask what the chat models have used for the open repository.
+
+    ``allRepos``, an addition: and for each of the others.
+    """
+
+    all_repos: bool = False
 
 
 class DayUsageEntry(ReplyData, frozen=True):
@@ -85,10 +90,21 @@ class ApiUsageEntry(ReplyData, frozen=True):
     days: list[DayUsageEntry]
 
 
+class RepoUsageEntry(ReplyData, frozen=True):
+    """Tokens of one model for one repository."""
+
+    repo_name: str
+    model_name: str
+    input_tokens: int = field(name="input_token")
+    output_tokens: int = field(name="output_token")
+    cost: TokenCost = UNSET
+
+
 class GetApiUsageReply(ReplyData, frozen=True):
-    """One entry per model, by name."""
+    """One entry per model, by name; ``repos``, if wanted, has all repositories."""
 
     api_usage: list[ApiUsageEntry]
+    repos: list[RepoUsageEntry] | UnsetType = UNSET
 
 
 def compute_token_cost(price: Price | None, input_tokens: int, output_tokens: int) -> TokenCost:

@@ -201,13 +201,23 @@ class GetGenerationModels(Message, frozen=True, tag="getGenerationModels"):
     """List the chat models; undocumented, but known to the document's own kernel."""
 
 
-class GenerationModelEntry(ReplyData, frozen=True):
-    """A chat model as a list shows it."""
+class GenerationModelEntry(ReplyData, frozen=True, omit_defaults=True):
+    """A chat model as a list shows it; but for the name, additions, if they are known."""
 
     name: str
+    model_name: str = ""
+    input_price: float | None = None
+    output_price: float | None = None
+    context_tokens: int | None = None
 
 
-class GetGenerationModelsReply(ReplyData, frozen=True):
-    """Every chat model of the settings, in their order."""
+class GetGenerationModelsReply(ReplyData, frozen=True, omit_defaults=True):
+    """Every chat model of the settings, in their order.
+
+    ``historyLength`` is how many characters of the turns before are given to a model, 0 for all;
+    ``currency`` is that of the prices.
+    """
 
     model_list: list[GenerationModelEntry]
+    history_length: int = -1
+    currency: str = ""

@@ -361,6 +361,18 @@ class UsageLedger:
         )
         return [ModelUsage(decode_column(name), *counts) for name, *counts in rows]
 
+    def sum_by_repo(self) -> list[tuple[str, ModelUsage]]:
+        """Return the sums over all days, one per repository and model, by the repository's name."""
+        rows = self._vault.query(
+            "SELECT repository.name, model_name, SUM(input_tokens), SUM(output_tokens) FROM usage"
+            " JOIN repository ON repository.id = repo_id"
+            " GROUP BY repository.name, model_name ORDER BY repository.name, model_name"
+        )
+        return [
+            (decode_column(repo), ModelUsage(decode_column(name), *counts))
+            for repo, name, *counts in rows
+        ]
+
     def list_by_day(self, repo_id: int) -> list[DayUsage]:
         """Return what each model used on each day, by model name and day."""
         rows = self._vault.query(

@@ -129,6 +129,8 @@ export const settingsEn = {
   'chat.testing': 'Asking the model…',
   'chat.test.good': 'The model answered.',
   'chat.remove': 'Remove {name}',
+  'chat.currency': 'Currency of the prices',
+  'chat.currency.hint': 'A code such as USD or CNY, or a sign; shown with each answer.',
   'chat.rounds': 'Rounds of retrieval',
   'chat.rounds.hint': 'How often the repository is searched for one question, 0 to 20.',
   'chat.history': 'History (characters)',

@@ -117,6 +117,8 @@ export const settingsZh = {
   'chat.testing': '正在询问模型…',
   'chat.test.good': '模型已应答。',
   'chat.remove': '移除 {name}',
+  'chat.currency': '价格的货币',
+  'chat.currency.hint': '货币代码（如 USD、CNY）或符号；显示在每个回答旁。',
   'chat.rounds': '检索轮数',
   'chat.rounds.hint': '一个问题最多检索代码库几轮，0 到 20。',
   'chat.history': '记忆（字符）',

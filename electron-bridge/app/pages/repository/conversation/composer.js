@@ -16,6 +16,8 @@ import { toastFailure } from '../../common/toast.js';
  * @property {'ready' | 'answering' | 'stopping'} state
  * @property {boolean} reviews each edit of the agent waits as a diff
  * @property {number} ruleCount what agents may do here without being asked
+ * @property {string} memory what the model is given of the conversation, or ''
+ * @property {boolean} isEditing what is written takes the place of an earlier question
  * @property {boolean} isSessionReady
  * @property {boolean} isSendRequested it is sent as soon as session and models are known
  */
@@ -29,6 +31,7 @@ import { toastFailure } from '../../common/toast.js';
  *   setReviews: (reviews: boolean) => void,
  *   showRules: () => void,
  *   send: () => void,
+ *   endEdit: () => void,
  *   stop: () => void,
  * }} act
  */
@@ -46,20 +49,31 @@ export function composer(state, act) {
   return composerForm(
     field,
     act,
-    html`<div class="composer-tools">
-      ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
-      ${isAgent ? agentOptions(state, act) : nothing}
-      <span class="faint composer-hint">${t('ask.hint')}</span>
-      ${
-        state.state === 'ready'
-          ? html`<button class="button primary" type="submit" ?disabled=${!canSend}>
-              ${state.isSendRequested ? html`<span class="spinner" aria-hidden="true"></span>` : ''}
-              ${t(isAgent ? 'ask.send.agent' : 'ask.send')}
-            </button>`
-          : stopButton(state.state, act.stop)
-      }
-    </div>`,
+    html`${state.isEditing ? editingNote(act.endEdit) : nothing}
+      <div class="composer-tools">
+        ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
+        ${isAgent ? agentOptions(state, act) : nothing}
+        <span class="faint composer-hint" title=${t('ask.memory.hint')}
+          >${state.memory || t('ask.hint')}</span
+        >
+        ${
+          state.state === 'ready'
+            ? html`<button class="button primary" type="submit" ?disabled=${!canSend}>
+                ${state.isSendRequested ? html`<span class="spinner" aria-hidden="true"></span>` : ''}
+                ${t(isAgent ? 'ask.send.agent' : 'ask.send')}
+              </button>`
+            : stopButton(state.state, act.stop)
+        }
+      </div>`,
   );
+}
+
+/** @param {() => void} endEdit */
+function editingNote(endEdit) {
+  return html`<p class="composer-editing" role="status">
+    <span>${t('ask.editing')}</span>
+    <button class="button small quiet" type="button" @click=${endEdit}>${t('act.cancel')}</button>
+  </p>`;
 }
 
 /**
