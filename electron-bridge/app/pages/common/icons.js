@@ -35,7 +35,9 @@ const SHAPES = Object.freeze({
   warning: svg`<path d="M8 2.2l6.2 11H1.8zM8 6.6v3M8 11.4v.1" />`,
 });
 
-/** @param {keyof typeof SHAPES} name the text beside it says what it means */
+/** @typedef {keyof typeof SHAPES} IconName */
+
+/** @param {IconName} name the text beside it says what it means */
 export function icon(name) {
   return html`<svg class="icon-shape" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
     ${SHAPES[name]}
