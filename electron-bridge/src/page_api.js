@@ -14,7 +14,10 @@ export const CHANNELS = Object.freeze({
 export const MAIN_PAGE_CALLS = Object.freeze([
   'getRepos',
   'createRepo',
+  'registerFolder',
   'deleteRepo',
+  'listFolders',
+  'previewFolder',
   'getSettings',
   'checkSettings',
   'updateSettings',
@@ -23,12 +26,16 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'setApiKey',
   'testApi',
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'hasApiKey',
 ]);
 
 /** What the page of a repository may call. @type {readonly string[]} */
 export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'openRepo',
   'closeRepo',
   'converse',
@@ -36,6 +43,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -53,6 +61,7 @@ export const SESSION_CALLS = Object.freeze([
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',

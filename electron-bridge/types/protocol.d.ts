@@ -281,6 +281,12 @@ export interface GetGenerationModels {
   type: 'getGenerationModels';
 }
 
+/** Ask what is indexed and skipped in a folder, '' for all; an addition to the document. */
+export interface GetIndexMap {
+  type: 'getIndexMap';
+  folder?: string;
+}
+
 /** Ask how far the index of the open repository is; an addition to the document. */
 export interface GetIndexStatus {
   type: 'getIndexStatus';
@@ -336,6 +342,12 @@ export interface LarkSection {
   appId?: string;
   domain?: string;
   noticesOnly?: boolean;
+}
+
+/** List the folders in a folder; without a path, in the home folder. */
+export interface ListFolders {
+  type: 'listFolders';
+  path?: string;
 }
 
 /** An element of `localModelManagement.models`. */
@@ -395,6 +407,12 @@ export interface PositionEntry {
   id: number;
 }
 
+/** Say what would be indexed of a folder, and what that takes. */
+export interface PreviewFolder {
+  type: 'previewFolder';
+  path: string;
+}
+
 /** Read the newest messages, those before a number, or those after one. */
 export interface ReadAgentMessages {
   type: 'readAgentMessages';
@@ -411,6 +429,12 @@ export interface ReadLines {
   filePath: string;
   beginLine: number;
   endLine: number;
+}
+
+/** Register a folder under its name, or a free one; a registered one keeps its name. */
+export interface RegisterFolder {
+  type: 'registerFolder';
+  path: string;
 }
 
 /** An element of `searchSettings.rerankConfig.configs`. */
@@ -794,6 +818,14 @@ export interface FindNamesReply {
   symbols: FoundName[];
 }
 
+/** A folder; `isRepository` if it is the top of a git work tree. */
+export interface FolderEntry {
+  name: string;
+  path: string;
+  isRepository: boolean;
+  isHidden: boolean;
+}
+
 /** A file or folder; `path` is below the folder of the session. */
 export interface FolderEntryData {
   name: string;
@@ -870,6 +902,13 @@ export interface GetGenerationModelsReply {
   modelList: GenerationModelEntry[];
 }
 
+/** The largest first. */
+export interface GetIndexMapReply {
+  folder: string;
+  entries: IndexMapEntry[];
+  languages: LanguageEntry[];
+}
+
 /** Counts of what is indexed, what waits, and what stands in the way. */
 export interface GetIndexStatusReply {
   state: string;
@@ -943,6 +982,16 @@ export interface IndexEntry {
   openIn: string[];
 }
 
+/** A file, or a folder with all below it; `language` is that of most bytes. */
+export interface IndexMapEntry {
+  name: string;
+  isFolder: boolean;
+  files: number;
+  bytes: number;
+  language: string;
+  skipped: number;
+}
+
 /** The kernel a client is attached to. */
 export interface KernelInfo {
   kernelVersion: string;
@@ -976,6 +1025,28 @@ export interface KernelStopping {
   type: 'kernelStopping';
   reason: string;
   retired: boolean;
+}
+
+/** The indexed files of a language. */
+export interface LanguageEntry {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** The files of a language that would be indexed. */
+export interface LanguageShare {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** By name; `parent` is empty at the top, `isComplete` false if there are too many. */
+export interface ListFoldersReply {
+  path: string;
+  parent: string;
+  folders: FolderEntry[];
+  isComplete: boolean;
 }
 
 /** The machine, the folders that it knows, and its agents. */
@@ -1066,6 +1137,22 @@ export interface PermissionPart {
   content: PermissionEntry;
 }
 
+/**
+ * By names and sizes, without reading files. `skipped` counts files and whole folders by reason.
+ * `isComplete` is false for a folder that is too large to look through in time: then there is more.
+ * `seconds` and `indexBytes` are estimates for the default model.
+ */
+export interface PreviewFolderReply {
+  path: string;
+  files: number;
+  bytes: number;
+  languages: LanguageShare[];
+  skipped: Record<string, number>;
+  seconds: number;
+  indexBytes: number;
+  isComplete: boolean;
+}
+
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */
 export interface ReadAgentMessagesReply {
   messages: SessionMessageEntry[];
@@ -1086,6 +1173,12 @@ export interface ReadLinesReply {
 /** Kernel -> front end: listening. */
 export interface Ready {
   type: 'ready';
+}
+
+/** The repository of the folder. */
+export interface RegisterFolderReply {
+  repoName: string;
+  path: string;
 }
 
 /** A repository as a list shows it. */
@@ -1346,6 +1439,9 @@ export interface MainRequests {
     fields: Omit<FollowAgentSessions, 'type'>;
     data: FollowingPart | EventPart | FollowingEnded;
   };
+  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
+  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
+  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
@@ -1403,6 +1499,7 @@ export interface SessionRequests {
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
 }
 
 /** What the kernel says of its own accord. */

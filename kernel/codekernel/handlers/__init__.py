@@ -5,6 +5,7 @@ Importing this package fills the two routers of context.py. Modules:
     context.py        services and routers
     kernel.py         the kernel that clients share
     repos.py          start, stop, repositories and sessions
+    folders.py        choose a folder, and register it
     search.py         search and the state of the index
     conversation.py   conversations and turns of the agent
     agent_sessions.py  agent sessions that every device sees
@@ -12,6 +13,14 @@ Importing this package fills the two routers of context.py. Modules:
     settings.py       API keys, settings, models, hardware
 """
 
-from codekernel.handlers import agent_sessions, conversation, kernel, repos, search, settings
+from codekernel.handlers import (
+    agent_sessions,
+    conversation,
+    folders,
+    kernel,
+    repos,
+    search,
+    settings,
+)
 
-__all__ = ["agent_sessions", "conversation", "kernel", "repos", "search", "settings"]
+__all__ = ["agent_sessions", "conversation", "folders", "kernel", "repos", "search", "settings"]

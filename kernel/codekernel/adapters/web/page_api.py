@@ -40,15 +40,15 @@ _ALL = (PageKind.MAIN, PageKind.REPOSITORY)
 # Never getApiKey (no page needs a key back), and nothing that stops the kernel.
 _CALLS = {
     (CallTarget.KERNEL, _MAIN): (
-        "getRepos createRepo deleteRepo getSettings checkSettings updateSettings getModels"
-        " getAvailableHardware setApiKey testApi"
+        "getRepos createRepo registerFolder deleteRepo listFolders previewFolder getSettings"
+        " checkSettings updateSettings getModels getAvailableHardware setApiKey testApi"
     ),
-    (CallTarget.KERNEL, _ALL): "getGenerationModels",
+    (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus",
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
-        "search findNames getChunksInfo getIndexStatus pauseIndexing getSkippedFiles readLines"
-        " getApiUsage getConversations getConversation deleteConversation answerPermission"
+        "search findNames getChunksInfo getIndexStatus getIndexMap pauseIndexing getSkippedFiles"
+        " readLines getApiUsage getConversations getConversation deleteConversation answerPermission"
         " undoAgentTurn"
     ),
     (CallTarget.HOST, _ALL): (
