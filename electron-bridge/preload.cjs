@@ -5,7 +5,7 @@
  * never gets ipcRenderer, a channel's name of its own choice, or a session id.
  */
 
-const { contextBridge, ipcRenderer } = require('electron');
+const { contextBridge, ipcRenderer, webUtils } = require('electron');
 
 // Made by scripts/make_bridge_types.py from kernel/codekernel/adapters/web/page_api.py. Do not edit.
 const CHANNELS = {
@@ -120,4 +120,5 @@ contextBridge.exposeInMainWorld('kernel', {
   host: (name, fields) => unpacked(ipcRenderer.invoke(CHANNELS.CALL, name, fields)),
   converse,
   on,
+  pathOfFile: (file) => webUtils.getPathForFile(file),
 });

@@ -48,8 +48,8 @@ _CALLS = {
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
         "search findNames getChunksInfo getIndexStatus getIndexMap pauseIndexing getSkippedFiles"
-        " readLines getApiUsage getConversations getConversation deleteConversation answerPermission"
-        " undoAgentTurn"
+        " readLines getApiUsage getConversations getConversation deleteConversation"
+        " answerPermission undoAgentTurn"
     ),
     (CallTarget.HOST, _ALL): (
         "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"
