@@ -55,6 +55,8 @@ export interface WindowKernel extends ForwardedCalls {
 
   /** A call that the app itself offers this window. */
   host(name: HostCall, fields?: Record<string, unknown>): Promise<any>;
+  /** Where a file or folder is that was dropped onto the window; a browser does not say it. */
+  pathOfFile?(file: File): string;
   /** Listen; the result ends it. */
   on<Type extends keyof WindowEvents>(
     type: Type,

@@ -36,7 +36,7 @@ import { takeOverWindows } from './src/earlier_folder.js';
 import { makeHostCalls } from './src/host_calls.js';
 import { menuTemplate } from './src/menu.js';
 import { quitCleanly } from './src/clean_quit.js';
-import { findStartRequest, registerFolder } from './src/start_request.js';
+import { findStartRequest } from './src/start_request.js';
 import { SettingsSaver } from './src/settings_saver.js';
 import { WindowState } from './src/window_state.js';
 import { Windows } from './src/windows.js';
@@ -79,8 +79,9 @@ function run() {
   const open = (/** @type {import('./src/start_request.js').StartRequest | null} */ request) => {
     if (!request) return windows.focusAny() || go({ page: 'repos' });
     if ('place' in request) return windows.show(request.place).catch(note);
-    return registerFolder(bridge, request.folder)
-      .then((repoName) => windows.show({ page: 'repository', repoName }))
+    return bridge
+      .request('registerFolder', { path: request.folder })
+      .then(({ repoName }) => windows.show({ page: 'repository', repoName }))
       .catch(note);
   };
   const note = (/** @type {unknown} */ error) => bridge.log.write(`[app] ${String(error)}`);

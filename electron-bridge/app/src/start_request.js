@@ -1,13 +1,11 @@
 /** What the app is started for: a `codekernel://` link, a folder of the command line, or nothing. */
 
-import { realpathSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import path from 'node:path';
 
 import { placeOf } from '../pages/common/page_address.js';
 
 const SCHEME = 'codekernel:';
-/** Of repositories with the same name, in as many places. */
-const MAX_NAMES = 100;
 
 /** @typedef {{ place: import('../pages/common/page_address.js').Place } | { folder: string }} StartRequest */
 
@@ -36,44 +34,7 @@ export function findPlace(link) {
   return placeOf(new URL(link));
 }
 
-/**
- * The repository of a folder, registered if it was not.
- *
- * @param {{ request(type: string, fields?: object): Promise<any> }} bridge
- * @param {string} folder
- * @returns {Promise<string>} its name
- */
-export async function registerFolder(bridge, folder) {
-  const wanted = realpathSync(folder);
-  const { repoList } = await bridge.request('getRepos');
-  const known = repoList.find((/** @type {{ path: string }} */ repo) => isSame(repo.path, wanted));
-  if (known) return known.name;
-  const name = path.basename(wanted);
-  for (let number = 1; ; number += 1) {
-    const repoName = number === 1 ? name : `${name}-${number}`;
-    try {
-      await bridge.request('createRepo', { repoName, path: wanted });
-      return repoName;
-    } catch (error) {
-      const isTaken = /** @type {any} */ (error).code === 'REPO_NAME_EXIST';
-      if (!isTaken || number === MAX_NAMES) throw error;
-    }
-  }
-}
-
 /** @param {string} file */
 function isFolder(file) {
   return statSync(file, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-/**
- * @param {string} known
- * @param {string} wanted
- */
-function isSame(known, wanted) {
-  try {
-    return realpathSync(known) === wanted;
-  } catch {
-    return false; // it is gone
-  }
 }

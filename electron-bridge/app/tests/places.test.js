@@ -1,13 +1,13 @@
 /** What is shown, as an address and back; and what the app is started for. */
 
 import assert from 'node:assert/strict';
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { temporaryFolder } from '../../tests/support/fixtures.js';
 import { openedText, pageAddress, parseOpened, placeOf } from '../pages/common/page_address.js';
-import { findPlace, findStartRequest, registerFolder } from '../src/start_request.js';
+import { findPlace, findStartRequest } from '../src/start_request.js';
 
 const at = (/** @type {string} */ address) => placeOf(new URL(address, 'http://x/'));
 
@@ -56,26 +56,4 @@ test('the app is started for a link, a folder, or nothing', async (t) => {
   assert.deepEqual(findStartRequest(['demo'], folder), { folder: path.join(folder, 'demo') });
   assert.equal(findStartRequest(['--no-sandbox', 'gone'], folder), null);
   assert.equal(findPlace('https://app/repository.html'), null);
-});
-
-test('a folder of the command line is registered once, under a name of its own', async (t) => {
-  const folder = await temporaryFolder(t);
-  await mkdir(path.join(folder, 'demo'));
-  await symlink(path.join(folder, 'demo'), path.join(folder, 'link'));
-  /** @type {{ name: string, path: string }[]} */
-  const repoList = [{ name: 'demo', path: '/elsewhere/demo' }];
-  const bridge = {
-    async request(/** @type {string} */ type, /** @type {any} */ fields = {}) {
-      if (type === 'getRepos') return { repoList };
-      const { repoName: name, path: where } = fields;
-      if (repoList.some((repo) => repo.name === name)) {
-        throw Object.assign(new Error(), { code: 'REPO_NAME_EXIST' });
-      }
-      repoList.push({ name, path: where });
-      return {};
-    },
-  };
-  assert.equal(await registerFolder(bridge, path.join(folder, 'demo')), 'demo-2');
-  assert.equal(await registerFolder(bridge, path.join(folder, 'link')), 'demo-2');
-  assert.equal(repoList.length, 2);
 });

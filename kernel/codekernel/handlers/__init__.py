@@ -5,6 +5,7 @@ Importing this package fills the two routers of context.py. Modules:
     context.py        services and routers
     kernel.py         the kernel that clients share
     repos.py          start, stop, repositories and sessions
+    folders.py        choose a folder, and register it
     search.py         search and the state of the index
     places.py         what an editor asks about a place in the code
     conversation.py   conversations and turns of the agent
@@ -16,6 +17,7 @@ Importing this package fills the two routers of context.py. Modules:
 from codekernel.handlers import (
     agent_sessions,
     conversation,
+    folders,
     kernel,
     places,
     repos,
@@ -23,4 +25,13 @@ from codekernel.handlers import (
     settings,
 )
 
-__all__ = ["agent_sessions", "conversation", "kernel", "places", "repos", "search", "settings"]
+__all__ = [
+    "agent_sessions",
+    "conversation",
+    "folders",
+    "kernel",
+    "places",
+    "repos",
+    "search",
+    "settings",
+]

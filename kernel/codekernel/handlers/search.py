@@ -8,9 +8,10 @@ from typing import Any
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import build_embedding_text, format_chunk_metadata
-from codekernel.domain.untrusted_text import encode_path
+from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router, session_router
+from codekernel.indexing.index_map import IndexMap, build_index_map
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.protocol.envelope import encode_ascii_json
 from codekernel.protocol.messages.search import (
@@ -22,10 +23,14 @@ from codekernel.protocol.messages.search import (
     FoundFile,
     FoundName,
     GetChunksInfo,
+    GetIndexMap,
+    GetIndexMapReply,
     GetIndexStatus,
     GetIndexStatusReply,
     GetSkippedFiles,
     GetSkippedFilesReply,
+    IndexMapEntry,
+    LanguageEntry,
     MeasureEmbedding,
     MeasureEmbeddingReply,
     PauseIndexing,
@@ -50,6 +55,9 @@ from codekernel.storage.catalog.catalog import Catalog
 # A chunk has one id, and one more for each further config of the same chunk size: far apart, and
 # below the last number that JavaScript counts exactly.
 CONFIG_ID_OFFSET = 2**40
+
+# Of a folder with more, the smallest are no part of a map.
+MAX_MAP_ENTRIES = 2_000
 
 # Texts that a model is timed on: a few batches of the slowest one.
 MAX_TIMED_TEXTS = 48
@@ -197,6 +205,36 @@ def get_skipped_files(message: GetSkippedFiles, session: Session) -> GetSkippedF
         for each in records
     ]
     return GetSkippedFilesReply(skipped=skipped, total=total)
+
+
+@session_router.handles(GetIndexMap, lane=Lane.OWN_THREAD)
+def get_index_map(message: GetIndexMap, session: Session) -> GetIndexMapReply:
+    """Add up what is indexed and skipped in a folder."""
+    folder = resolve_encoded_path(session.repo.path, message.folder.strip("/"))
+
+    def build(catalog: Catalog) -> IndexMap:
+        files = catalog.list_files_under(folder) if folder else catalog.list_files()
+        return build_index_map(folder, files.items(), catalog.list_skipped().values())
+
+    found = session.workspace.index.query_catalog(build)
+    return GetIndexMapReply(
+        folder=encode_path(folder),
+        entries=[
+            IndexMapEntry(
+                name=encode_path(each.name),
+                is_folder=each.is_folder,
+                files=each.files,
+                bytes=each.size,
+                language=each.language,
+                skipped=each.skipped,
+            )
+            for each in found.entries[:MAX_MAP_ENTRIES]
+        ],
+        languages=[
+            LanguageEntry(language=each.name, files=each.files, bytes=each.size)
+            for each in found.languages
+        ],
+    )
 
 
 def _stream_chunk_list(session: Session) -> Iterator[bytes]:

@@ -14,6 +14,9 @@ MAX_NAME_CHARS = 200
 # Chunks whose names contain the text; the best names are chosen from these.
 MAX_NAME_CANDIDATES = 2_000
 
+# Behind every name.
+_IN_FOLDERS = 10
+
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[_\W])(?=\w)")
 
 # Behind code of the same rank.
@@ -34,8 +37,8 @@ def find_file_names(paths: Sequence[str], text: str, limit: int) -> list[str]:
     ranked = []
     for path in paths:
         rank = _rank_name(path.rpartition("/")[2], wanted)
-        if rank is None and (rank := _rank_name(path, wanted)) is not None:
-            rank += 10
+        if rank is None and wanted in path.lower():
+            rank = _IN_FOLDERS
         if rank is not None:
             ranked.append((rank, _order_kind(path), len(path), path))
     return [path for *_, path in sorted(ranked)[:limit]]

@@ -83,6 +83,9 @@ MAX_HITS = 10_000
 # Exact matches have an order of their own; each scores a little less than the one before.
 EXACT_RANK_DECAY = 0.999
 
+# Of what matches as a whole, or not at all: a score that is no matter of degree.
+_LITERAL_SIGNALS = frozenset({Signal.EXACT})
+
 # A settings change closes models and replaces the chunks by those of another size; a search that
 # meets it is repeated, and may meet the one and then the other.
 MAX_ATTEMPTS = 3
@@ -285,7 +288,7 @@ class Searcher:
             Hit(
                 chunk=chunk,
                 content=contents[chunk.id],
-                score=score if Signal.EXACT in signals else score / (score + 1),  # 0..1
+                score=score if signals.keys() == _LITERAL_SIGNALS else score / (score + 1),  # 0..1
                 freshness=self._get_freshness(chunk, embedded_hashes, is_unchanged=is_unchanged),
                 signals=signals,
             )

@@ -2,7 +2,7 @@
 
 import { confirmDialog } from '../common/dialog.js';
 import { makeRenderer } from '../common/renderer.js';
-import { navigate } from '../common/navigation.js';
+import { navigate, noteAddress } from '../common/navigation.js';
 import { t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { kernel } from '../common/kernel.js';
@@ -12,10 +12,12 @@ import { forgetOpened, onRecentChange, openedTimes } from '../common/recent.js';
 import { emptyState, failureState, loadingState } from '../common/states.js';
 import { toast, toastFailure } from '../common/toast.js';
 import { createRepository } from './create_dialog.js';
+import { onDroppedFolder } from './dropped_folder.js';
 import { repoList } from './repo_list.js';
-import { MIN_REPOS_FOR_FILTER, filterRepos, sortByRecent } from './repo_order.js';
+import { MIN_REPOS_FOR_FILTER, filterRepos, sortByRecent, usedTimes } from './repo_order.js';
 
 /** @typedef {import('./repo_order.js').Repo} Repo */
+/** @typedef {import('./repo_order.js').IndexEntry} IndexEntry */
 
 /**
  * @param {HTMLElement} main
@@ -23,8 +25,8 @@ import { MIN_REPOS_FOR_FILTER, filterRepos, sortByRecent } from './repo_order.js
  */
 export function mount(main) {
   let isShown = false;
-  /** @type {{ repos: Repo[] | null, failure: unknown, filter: string }} */
-  const state = { repos: null, failure: null, filter: '' };
+  /** @type {{ repos: Repo[] | null, indexes: IndexEntry[], failure: unknown, filter: string }} */
+  const state = { repos: null, indexes: [], failure: null, filter: '' };
 
   const draw = makeRenderer(main, page);
 
@@ -46,17 +48,18 @@ export function mount(main) {
         action: addButton(),
       });
     }
-    const times = openedTimes();
+    const times = usedTimes(openedTimes(), state.indexes);
+    const indexes = new Map(state.indexes.map((index) => [index.repoName, index]));
     const canFilter = repos.length >= MIN_REPOS_FOR_FILTER;
     const shown = canFilter
       ? filterRepos(sortByRecent(repos, times), filter)
       : sortByRecent(repos, times);
     return html`${canFilter ? filterField(repos.length) : nothing}
-    ${shown.length ? repoList(shown, { times, remove, canFilter }) : noMatchNotice()}`;
+    ${shown.length ? repoList(shown, { times, indexes, remove, canFilter }) : noMatchNotice()}`;
   }
 
   function addButton() {
-    return html`<button id="add-repo" class="button primary" type="button" @click=${add}>
+    return html`<button id="add-repo" class="button primary" type="button" @click=${() => add()}>
       ${icon('plus')} ${t('repos.add')}
     </button>`;
   }
@@ -109,14 +112,18 @@ export function mount(main) {
     try {
       state.repos = (await kernel.getRepos()).repoList;
       state.failure = null;
+      draw();
+      state.indexes = (await kernel.getIndexes()).indexes;
     } catch (failure) {
       state.failure = failure;
     }
     draw();
   }
 
-  async function add() {
-    const repoName = await createRepository();
+  /** @param {{ folder?: string, note?: string }} [start] */
+  async function add(start) {
+    if (document.querySelector('dialog[open]')) return;
+    const repoName = await createRepository(start);
     if (!repoName) return;
     toast(t('create.done', { name: repoName }), { kind: 'success' });
     await load();
@@ -170,13 +177,20 @@ export function mount(main) {
   globalThis.addEventListener('pageshow', (event) => event.persisted && load());
   onKernelState(({ state: now }) => now === 'running' && load());
   onRecentChange(draw);
+  onDroppedFolder(({ path, name }) => {
+    navigate({ page: 'repos' });
+    add(path ? { folder: path } : { note: t('drop.noPath', { name }) });
+  });
   load();
 
   return {
-    show: () => {
+    show: ({ part }) => {
       if (!isShown) load();
       isShown = true;
       draw();
+      if (part !== 'add') return;
+      noteAddress({ page: 'repos' }, { replace: true });
+      add();
     },
     hide: () => {
       isShown = false;

@@ -1,11 +1,15 @@
 /** The application: one document for every address; pages stay as they are while others are shown. */
 
-import { onLanguageChange } from '../common/i18n.js';
+import { addTexts, onLanguageChange, t } from '../common/i18n.js';
+import { icon } from '../common/icons.js';
 import { kernel } from '../common/kernel.js';
-import { nothing, render } from '../common/lit.js';
+import { html, nothing, render } from '../common/lit.js';
 import { currentPlace, onNavigate } from '../common/navigation.js';
 import { loadingState } from '../common/states.js';
 import { mountTopBar } from '../common/top_bar.js';
+import { openPalette } from './palette.js';
+import { en } from './texts/en.js';
+import { zh } from './texts/zh.js';
 
 /** @typedef {import('../common/page_address.js').Place} Place */
 
@@ -34,6 +38,8 @@ const MODULES = {
   settings: () => import('../settings/main.js'),
 };
 
+addTexts({ en, zh });
+
 /** What fills the window, and scrolls inside. */
 const FILLING = 'repository';
 
@@ -45,10 +51,7 @@ const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 /** @type {Shown | null} */
 let current = null;
 let number = 0;
-const drawBar = mountTopBar(
-  () => current?.page.middle?.() ?? nothing,
-  () => nothing,
-);
+const drawBar = mountTopBar(() => current?.page.middle?.() ?? nothing, paletteButton);
 const shell = { draw };
 
 /** @param {Place} place */
@@ -124,6 +127,28 @@ async function forgetRemoved() {
   }
 }
 
+function paletteButton() {
+  const label = t('palette.open');
+  return html`<button
+    class="button small quiet icon"
+    type="button"
+    aria-label=${label}
+    aria-keyshortcuts="Control+K"
+    title=${`${label} (Ctrl/⌘ K)`}
+    @click=${openPalette}
+  >
+    ${icon('search')}
+  </button>`;
+}
+
+/** @param {KeyboardEvent} event */
+function onKey(event) {
+  const isPalette = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey);
+  if (!isPalette || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  if (!document.querySelector('dialog[open]')) openPalette();
+}
+
 /** The other pages are at hand when they are asked for. */
 function loadOthers() {
   for (const load of Object.values(MODULES)) load().catch(() => {}); // loaded again when needed
@@ -132,6 +157,7 @@ function loadOthers() {
 const waiting = document.createElement('div');
 render(loadingState(), waiting);
 main.append(waiting);
+document.addEventListener('keydown', onKey);
 onNavigate((place) => show(place));
 onLanguageChange(draw);
 kernel.on('reposChanged', () => forgetRemoved().catch(() => {})); // the kernel is away: next time

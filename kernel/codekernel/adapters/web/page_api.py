@@ -40,17 +40,17 @@ _ALL = (PageKind.MAIN, PageKind.REPOSITORY)
 # Never getApiKey (no page needs a key back), and nothing that stops the kernel.
 _CALLS = {
     (CallTarget.KERNEL, _MAIN): (
-        "getRepos createRepo deleteRepo getSettings checkSettings updateSettings getModels"
-        " getAvailableHardware setApiKey testApi getModelPresets"
-        " listEndpointModels findLocalServers"
+        "getRepos createRepo registerFolder deleteRepo listFolders previewFolder getSettings"
+        " checkSettings updateSettings getModels getAvailableHardware setApiKey testApi"
+        " getModelPresets listEndpointModels findLocalServers"
     ),
-    (CallTarget.KERNEL, _ALL): "getGenerationModels",
+    (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus",
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
-        "search findNames getChunksInfo getIndexStatus pauseIndexing getSkippedFiles readLines"
-        " getApiUsage getConversations getConversation deleteConversation answerPermission"
-        " undoAgentTurn getPermissionRules deletePermissionRule forkConversation"
+        "search findNames getChunksInfo getIndexStatus getIndexMap pauseIndexing getSkippedFiles"
+        " readLines getApiUsage getConversations getConversation deleteConversation"
+        " answerPermission undoAgentTurn getPermissionRules deletePermissionRule forkConversation"
     ),
     (CallTarget.HOST, _ALL): (
         "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"

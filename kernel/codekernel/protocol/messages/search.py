@@ -214,6 +214,39 @@ class GetSkippedFilesReply(ReplyData, frozen=True):
     total: int
 
 
+class GetIndexMap(Message, frozen=True, tag="getIndexMap"):
+    """Ask what is indexed and skipped in a folder, '' for all; an addition to the document."""
+
+    folder: str = ""
+
+
+class IndexMapEntry(ReplyData, frozen=True):
+    """A file, or a folder with all below it; ``language`` is that of most bytes."""
+
+    name: str
+    is_folder: bool
+    files: int
+    bytes: int
+    language: str
+    skipped: int
+
+
+class LanguageEntry(ReplyData, frozen=True):
+    """The indexed files of a language."""
+
+    language: str
+    files: int
+    bytes: int
+
+
+class GetIndexMapReply(ReplyData, frozen=True):
+    """The largest first."""
+
+    folder: str
+    entries: list[IndexMapEntry]
+    languages: list[LanguageEntry]
+
+
 class ConfigStatusEntry(ReplyData, frozen=True):
     """One selected embedding config."""
 
