@@ -192,6 +192,13 @@ export interface EmbeddingSection {
   configs: EmbeddingConfigEntry[];
 }
 
+/** Rank the code that is like a place, FILE:LINE; an addition to the document. */
+export interface FindRelated {
+  type: 'findRelated';
+  place: string;
+  limit?: number | null;
+}
+
 /** Stream every event after a position, as replies to this one request. */
 export interface FollowAgentSessions {
   type: 'followAgentSessions';
@@ -274,6 +281,16 @@ export interface GetGenerationModels {
   type: 'getGenerationModels';
 }
 
+/**
+ * Follow the callers of a file, of lines, or of a name; an addition to the document. `place`: FILE,
+ * FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+ */
+export interface GetImpact {
+  type: 'getImpact';
+  place: string;
+  depth?: number | null;
+}
+
 /** Ask how far the index of the open repository is; an addition to the document. */
 export interface GetIndexStatus {
   type: 'getIndexStatus';
@@ -287,6 +304,16 @@ export interface GetIndexes {
 /** Ask who is attached and what is open. */
 export interface GetKernelStatus {
   type: 'getKernelStatus';
+}
+
+/**
+ * Ask which commits made a file, lines of it, or a definition; an addition to the document. `place`
+ * as of `getImpact`.
+ */
+export interface GetLineHistory {
+  type: 'getLineHistory';
+  place: string;
+  limit?: number | null;
 }
 
 /** List the models in the box and those of the settings; an addition to the document. */
@@ -714,6 +741,15 @@ export interface ClientEntry {
   repos: string[];
 }
 
+/** A definition; lines count from 1 and include the last one. */
+export interface CodeDefinition {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+}
+
 /** One selected embedding config. */
 export interface ConfigStatusEntry {
   name: string;
@@ -788,6 +824,11 @@ export interface EventPart {
   localIds: string[];
 }
 
+/** Best first, without the place itself. */
+export interface FindRelatedReply {
+  results: SearchResult[];
+}
+
 /** A file or folder; `path` is below the folder of the session. */
 export interface FolderEntryData {
   name: string;
@@ -852,6 +893,17 @@ export interface GetGenerationModelsReply {
   modelList: GenerationModelEntry[];
 }
 
+/** Nearest first; `unseen` says what no call graph sees, so that nothing is a promise. */
+export interface GetImpactReply {
+  changed: CodeDefinition[];
+  callers: ReachedEntry[];
+  tests: ReachedEntry[];
+  depth: number;
+  leftOut: number;
+  behind: number;
+  unseen: string;
+}
+
 /** Counts of what is indexed, what waits, and what stands in the way. */
 export interface GetIndexStatusReply {
   state: string;
@@ -872,6 +924,17 @@ export interface GetIndexStatusReply {
 export interface GetIndexesReply {
   indexes: IndexEntry[];
   sharedVectorsBytes: number;
+}
+
+/** Newest first. `firstLine` is 0 for a whole file. */
+export interface GetLineHistoryReply {
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  commits: LineCommitEntry[];
+  hasMore: boolean;
+  uncommitted: number[];
+  remarks: string[];
 }
 
 /** Those of the settings first. */
@@ -960,6 +1023,16 @@ export interface KernelStopping {
   retired: boolean;
 }
 
+/** A commit; `lines` are those of today that come from it, from 1. */
+export interface LineCommitEntry {
+  id: string;
+  date: string;
+  author: string;
+  subject: string;
+  body: string;
+  lines: number[];
+}
+
 /** The machine, the folders that it knows, and its agents. */
 export interface MachineEntry {
   id: string;
@@ -1046,6 +1119,17 @@ export interface PermissionEntry {
 export interface PermissionPart {
   type: 'permission';
   content: PermissionEntry;
+}
+
+/** A definition that calls what changes, `distance` calls away. */
+export interface ReachedEntry {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  distance: number;
+  certainty: string;
 }
 
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */
@@ -1389,6 +1473,9 @@ export interface MainRequests {
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
+  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
+  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
+  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };

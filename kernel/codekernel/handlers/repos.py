@@ -70,7 +70,7 @@ def close_repo(message: messages.CloseRepo, services: Services) -> HandlerReply:
 
 @main_router.handles(messages.DeleteRepo, lane=Lane.MAIN)
 def delete_repo(message: messages.DeleteRepo, services: Services) -> None:
-    """Unregister the repository, end its sessions, discard its index; keep the folder, unless it is a clone."""
+    """Unregister the repository, end its sessions, discard its index; keep a folder of the user."""
     repo = services.repos.remove(message.repo_name)
     services.supervisor.close_repo(repo.id, SESSIONS_CLOSE_TIMEOUT_SECONDS)
     services.agents.use_if_created(
