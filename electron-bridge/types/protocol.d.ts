@@ -72,8 +72,9 @@ export interface AskAgentFolder {
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
  * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
  * alone, which stay the same in every version. `clientVersion`: of codekernel; an older kernel
- * retires. `reattaches`: whether the client goes on with another kernel by itself. `mirror`: copy
- * the histories of what this client asks, or has open, into their repositories.
+ * retires. `reattaches`: whether the client goes on with another kernel by itself. `followRoots`:
+ * with "mcp", the roots of the client come before `folder`, which may be empty. `mirror`: copy the
+ * histories of what this client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -85,6 +86,7 @@ export interface Attach {
   mirror?: boolean;
   clientVersion?: string;
   reattaches?: boolean;
+  followRoots?: boolean;
 }
 
 /**
