@@ -89,6 +89,11 @@ class Workspaces:
             self._lingering.release(repo.id)
         self._discard(folder)
 
+    def discard_clone(self, root: Path) -> None:
+        """Delete the clone of a repository whose URL was searched; any other folder is kept."""
+        if root.parent.parent == self._user_data.clones_folder:
+            shutil.rmtree(root.parent, ignore_errors=True)
+
     def list_index_folders(self, repos: Sequence[Repo]) -> list[IndexFolder]:
         """Return what is on disk for repositories and without one."""
         found = list_index_folders(self._user_data, repos, self._workspaces.list_keys())

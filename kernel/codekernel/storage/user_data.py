@@ -65,6 +65,7 @@ class UserData:
     logs_folder = _PathInside("logs")
     indexes_folder = _PathInside(INDEXES_FOLDER)  # one folder for each index
     shared_vectors_folder = _PathInside(SHARED_VECTORS_FOLDER)  # one database for each model
+    clones_folder = _PathInside("clones")  # repositories whose URLs were searched
     sharing_folder = _PathInside("sharing")  # what is known of the team's store
 
     def repo_index_folder(self, repo_id: int) -> Path:
