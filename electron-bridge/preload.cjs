@@ -19,7 +19,10 @@ const CHANNELS = {
 const CALLS = [
   'getRepos',
   'createRepo',
+  'registerFolder',
   'deleteRepo',
+  'listFolders',
+  'previewFolder',
   'getSettings',
   'checkSettings',
   'updateSettings',
@@ -31,6 +34,8 @@ const CALLS = [
   'listEndpointModels',
   'findLocalServers',
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'hasApiKey',
   'openRepo',
   'closeRepo',
@@ -39,6 +44,7 @@ const CALLS = [
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -50,6 +56,7 @@ const CALLS = [
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ];
 const EVENTS = [
   'embeddingStatus',

@@ -14,7 +14,10 @@ export const CHANNELS = Object.freeze({
 export const MAIN_PAGE_CALLS = Object.freeze([
   'getRepos',
   'createRepo',
+  'registerFolder',
   'deleteRepo',
+  'listFolders',
+  'previewFolder',
   'getSettings',
   'checkSettings',
   'updateSettings',
@@ -26,12 +29,16 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'listEndpointModels',
   'findLocalServers',
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'hasApiKey',
 ]);
 
 /** What the page of a repository may call. @type {readonly string[]} */
 export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'openRepo',
   'closeRepo',
   'converse',
@@ -39,6 +46,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -50,6 +58,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** Requests to the session of the window that calls. @type {readonly string[]} */
@@ -58,6 +67,7 @@ export const SESSION_CALLS = Object.freeze([
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -69,6 +79,7 @@ export const SESSION_CALLS = Object.freeze([
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What the app itself answers. @type {readonly string[]} */

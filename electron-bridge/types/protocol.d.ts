@@ -77,8 +77,9 @@ export interface AskAgentFolder {
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
  * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
  * alone, which stay the same in every version. `clientVersion`: of codekernel; an older kernel
- * retires. `reattaches`: whether the client goes on with another kernel by itself. `mirror`: copy
- * the histories of what this client asks, or has open, into their repositories.
+ * retires. `reattaches`: whether the client goes on with another kernel by itself. `followRoots`:
+ * with "mcp", the roots of the client come before `folder`, which may be empty. `mirror`: copy the
+ * histories of what this client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -90,6 +91,7 @@ export interface Attach {
   mirror?: boolean;
   clientVersion?: string;
   reattaches?: boolean;
+  followRoots?: boolean;
 }
 
 /**
@@ -160,6 +162,7 @@ export interface ConversationSection {
   historyLength: number;
   maxRounds?: number;
   summarizeHistory?: boolean;
+  currency?: string;
 }
 
 /** Register a folder; it is not opened. */
@@ -218,6 +221,13 @@ export interface FindNames {
   limit?: number;
 }
 
+/** Rank the code that is like a place, FILE:LINE; an addition to the document. */
+export interface FindRelated {
+  type: 'findRelated';
+  place: string;
+  limit?: number | null;
+}
+
 /** Stream every event after a position, as replies to this one request. */
 export interface FollowAgentSessions {
   type: 'followAgentSessions';
@@ -228,6 +238,14 @@ export interface FollowAgentSessions {
 export interface FollowConversation {
   type: 'followConversation';
   conversationId: number;
+}
+
+/** Begin the conversation `newId` with the first `turns` turns of another one. */
+export interface ForkConversation {
+  type: 'forkConversation';
+  conversationId: number;
+  newId: number;
+  turns: number;
 }
 
 /** An element of `conversationSettings.generationModel`. */
@@ -269,9 +287,13 @@ export interface GetApiKey {
   name: string;
 }
 
-/** Ask what the chat models have used for the open repository. */
+/**
+ * Ask what the chat models have used for the open repository. `allRepos`, an addition: and for each
+ * of the others.
+ */
 export interface GetApiUsage {
   type: 'getApiUsage';
+  allRepos?: boolean;
 }
 
 /** Ask which accelerators really work. */
@@ -309,6 +331,22 @@ export interface GetGenerationModels {
   type: 'getGenerationModels';
 }
 
+/**
+ * Follow the callers of a file, of lines, or of a name; an addition to the document. `place`: FILE,
+ * FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+ */
+export interface GetImpact {
+  type: 'getImpact';
+  place: string;
+  depth?: number | null;
+}
+
+/** Ask what is indexed and skipped in a folder, '' for all; an addition to the document. */
+export interface GetIndexMap {
+  type: 'getIndexMap';
+  folder?: string;
+}
+
 /** Ask how far the index of the open repository is; an addition to the document. */
 export interface GetIndexStatus {
   type: 'getIndexStatus';
@@ -322,6 +360,16 @@ export interface GetIndexes {
 /** Ask who is attached and what is open. */
 export interface GetKernelStatus {
   type: 'getKernelStatus';
+}
+
+/**
+ * Ask which commits made a file, lines of it, or a definition; an addition to the document. `place`
+ * as of `getImpact`.
+ */
+export interface GetLineHistory {
+  type: 'getLineHistory';
+  place: string;
+  limit?: number | null;
 }
 
 /** Ask for the providers that a chat model can be added from; an addition to the document. */
@@ -390,6 +438,12 @@ export interface ListEndpointModels {
   url: string;
   api?: string;
   keyName?: string | null;
+}
+
+/** List the folders in a folder; without a path, in the home folder. */
+export interface ListFolders {
+  type: 'listFolders';
+  path?: string;
 }
 
 /** An element of `localModelManagement.models`. */
@@ -461,6 +515,12 @@ export interface PositionEntry {
   id: number;
 }
 
+/** Say what would be indexed of a folder, and what that takes. */
+export interface PreviewFolder {
+  type: 'previewFolder';
+  path: string;
+}
+
 /** Read the newest messages, those before a number, or those after one. */
 export interface ReadAgentMessages {
   type: 'readAgentMessages';
@@ -477,6 +537,12 @@ export interface ReadLines {
   filePath: string;
   beginLine: number;
   endLine: number;
+}
+
+/** Register a folder under its name, or a free one; a registered one keeps its name. */
+export interface RegisterFolder {
+  type: 'registerFolder';
+  path: string;
 }
 
 /** An element of `searchSettings.rerankConfig.configs`. */
@@ -804,6 +870,15 @@ export interface ClientEntry {
   repos: string[];
 }
 
+/** A definition; lines count from 1 and include the last one. */
+export interface CodeDefinition {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+}
+
 /** One selected embedding config. */
 export interface ConfigStatusEntry {
   name: string;
@@ -912,6 +987,19 @@ export interface FindNamesReply {
   symbols: FoundName[];
 }
 
+/** Best first, without the place itself. */
+export interface FindRelatedReply {
+  results: SearchResult[];
+}
+
+/** A folder; `isRepository` if it is the top of a git work tree. */
+export interface FolderEntry {
+  name: string;
+  path: string;
+  isRepository: boolean;
+  isHidden: boolean;
+}
+
 /** A file or folder; `path` is below the folder of the session. */
 export interface FolderEntryData {
   name: string;
@@ -945,9 +1033,13 @@ export interface FoundName {
   line: number;
 }
 
-/** A chat model as a list shows it. */
+/** A chat model as a list shows it; but for the name, additions, if they are known. */
 export interface GenerationModelEntry {
   name: string;
+  modelName?: string;
+  inputPrice?: number;
+  outputPrice?: number;
+  contextTokens?: number;
 }
 
 /** Oldest first. */
@@ -965,9 +1057,10 @@ export interface GetApiKeyReply {
   apiKey: string;
 }
 
-/** One entry per model, by name. */
+/** One entry per model, by name; `repos`, if wanted, has all repositories. */
 export interface GetApiUsageReply {
   apiUsage: ApiUsageEntry[];
+  repos?: RepoUsageEntry[];
 }
 
 /** True only if a trial session ran there; the names are spelt as the document spells them. */
@@ -990,9 +1083,32 @@ export interface GetConversationsReply {
   damaged?: DamagedFileEntry[];
 }
 
-/** Every chat model of the settings, in their order. */
+/**
+ * Every chat model of the settings, in their order. `historyLength` is how many characters of the
+ * turns before are given to a model, 0 for all; `currency` is that of the prices.
+ */
 export interface GetGenerationModelsReply {
   modelList: GenerationModelEntry[];
+  historyLength?: number;
+  currency?: string;
+}
+
+/** Nearest first; `unseen` says what no call graph sees, so that nothing is a promise. */
+export interface GetImpactReply {
+  changed: CodeDefinition[];
+  callers: ReachedEntry[];
+  tests: ReachedEntry[];
+  depth: number;
+  leftOut: number;
+  behind: number;
+  unseen: string;
+}
+
+/** The largest first. */
+export interface GetIndexMapReply {
+  folder: string;
+  entries: IndexMapEntry[];
+  languages: LanguageEntry[];
 }
 
 /** Counts of what is indexed, what waits, and what stands in the way. */
@@ -1006,6 +1122,7 @@ export interface GetIndexStatusReply {
   watching: string;
   trouble: string;
   paused: boolean;
+  notice: string;
 }
 
 /**
@@ -1015,6 +1132,17 @@ export interface GetIndexStatusReply {
 export interface GetIndexesReply {
   indexes: IndexEntry[];
   sharedVectorsBytes: number;
+}
+
+/** Newest first. `firstLine` is 0 for a whole file. */
+export interface GetLineHistoryReply {
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  commits: LineCommitEntry[];
+  hasMore: boolean;
+  uncommitted: number[];
+  remarks: string[];
 }
 
 /** The presets, in the order to show them. */
@@ -1083,6 +1211,16 @@ export interface IndexEntry {
   openIn: string[];
 }
 
+/** A file, or a folder with all below it; `language` is that of most bytes. */
+export interface IndexMapEntry {
+  name: string;
+  isFolder: boolean;
+  files: number;
+  bytes: number;
+  language: string;
+  skipped: number;
+}
+
 /** The kernel a client is attached to. */
 export interface KernelInfo {
   kernelVersion: string;
@@ -1118,9 +1256,41 @@ export interface KernelStopping {
   retired: boolean;
 }
 
+/** The indexed files of a language. */
+export interface LanguageEntry {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** The files of a language that would be indexed. */
+export interface LanguageShare {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** A commit; `lines` are those of today that come from it, from 1. */
+export interface LineCommitEntry {
+  id: string;
+  date: string;
+  author: string;
+  subject: string;
+  body: string;
+  lines: number[];
+}
+
 /** The chat models by name. */
 export interface ListEndpointModelsReply {
   models: EndpointModelEntry[];
+}
+
+/** By name; `parent` is empty at the top, `isComplete` false if there are too many. */
+export interface ListFoldersReply {
+  path: string;
+  parent: string;
+  folders: FolderEntry[];
+  isComplete: boolean;
 }
 
 /** A server that answered; `preset` is the name of its preset. */
@@ -1239,6 +1409,33 @@ export interface PermissionRuleEntry {
   rule: string;
 }
 
+/**
+ * By names and sizes, without reading files. `skipped` counts files and whole folders by reason.
+ * `isComplete` is false for a folder that is too large to look through in time: then there is more.
+ * `seconds` and `indexBytes` are estimates for the default model.
+ */
+export interface PreviewFolderReply {
+  path: string;
+  files: number;
+  bytes: number;
+  languages: LanguageShare[];
+  skipped: Record<string, number>;
+  seconds: number;
+  indexBytes: number;
+  isComplete: boolean;
+}
+
+/** A definition that calls what changes, `distance` calls away. */
+export interface ReachedEntry {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  distance: number;
+  certainty: string;
+}
+
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */
 export interface ReadAgentMessagesReply {
   messages: SessionMessageEntry[];
@@ -1259,6 +1456,12 @@ export interface ReadLinesReply {
 /** Kernel -> front end: listening. */
 export interface Ready {
   type: 'ready';
+}
+
+/** The repository of the folder. */
+export interface RegisterFolderReply {
+  repoName: string;
+  path: string;
 }
 
 /** A repository as a list shows it. */
@@ -1284,6 +1487,15 @@ export interface RepoSearchResult {
   why?: Record<string, number>;
   repoName?: string;
   repoPath?: string;
+}
+
+/** Tokens of one model for one repository. */
+export interface RepoUsageEntry {
+  repoName: string;
+  modelName: string;
+  input_token: number;
+  output_token: number;
+  cost?: number;
 }
 
 /** Kernel -> client: a repository was registered or deleted, by any client. */
@@ -1558,6 +1770,9 @@ export interface MainRequests {
     fields: Omit<FollowAgentSessions, 'type'>;
     data: FollowingPart | EventPart | FollowingEnded;
   };
+  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
+  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
+  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
@@ -1595,10 +1810,14 @@ export interface MainRequests {
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
+  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
+  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
+  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
   getConversation: { fields: Omit<GetConversation, 'type'>; data: HistoryFile };
+  forkConversation: { fields: Omit<ForkConversation, 'type'>; data: undefined };
   deleteConversation: { fields: Omit<DeleteConversation, 'type'>; data: undefined };
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {
@@ -1624,6 +1843,7 @@ export interface SessionRequests {
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
 }
 
 /** What the kernel says of its own accord. */

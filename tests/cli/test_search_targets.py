@@ -14,7 +14,6 @@ from codekernel.cli.search_targets import build_query, take_first_place
 from support.command_line import codekernel
 from support.git_history import GitHistory
 
-
 GIT = shutil.which("git") or "git"
 
 

@@ -318,6 +318,10 @@ def _add_models(models: argparse.ArgumentParser) -> None:
     _add_flag(add, "--no-test", "add it without trying it")
 
 
+def _add_nothing(_: argparse.ArgumentParser) -> None:
+    """Leave a command without arguments of its own."""
+
+
 # What each command is for, and what adds its arguments.
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = {
     "search": ("find code by what it does, what it says or what it is called", _add_search),

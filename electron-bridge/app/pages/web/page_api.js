@@ -4,7 +4,10 @@
 export const CALLS = Object.freeze([
   'getRepos',
   'createRepo',
+  'registerFolder',
   'deleteRepo',
+  'listFolders',
+  'previewFolder',
   'getSettings',
   'checkSettings',
   'updateSettings',
@@ -16,6 +19,8 @@ export const CALLS = Object.freeze([
   'listEndpointModels',
   'findLocalServers',
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'hasApiKey',
   'openRepo',
   'closeRepo',
@@ -24,6 +29,7 @@ export const CALLS = Object.freeze([
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -35,6 +41,7 @@ export const CALLS = Object.freeze([
   'undoAgentTurn',
   'getPermissionRules',
   'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What `window.kernel.on` takes. @type {readonly string[]} */
