@@ -387,14 +387,6 @@ export interface GetPermissionRules {
   type: 'getPermissionRules';
 }
 
-/** Rank the code that is like that at a line, from 0; an addition to the document. */
-export interface GetRelated {
-  type: 'getRelated';
-  filePath: string;
-  line: number;
-  limit?: number;
-}
-
 /** List the registered repositories. */
 export interface GetRepos {
   type: 'getRepos';
@@ -1160,11 +1152,6 @@ export interface GetPermissionRulesReply {
   rules: PermissionRuleEntry[];
 }
 
-/** Best first; what overlaps the place itself is left out. */
-export interface GetRelatedReply {
-  results: SearchResult[];
-}
-
 /** Every repository, in order of registration. */
 export interface GetReposReply {
   repoList: RepoEntry[];
@@ -1833,7 +1820,6 @@ export interface SessionRequests {
   deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
-  getRelated: { fields: Omit<GetRelated, 'type'>; data: GetRelatedReply };
   getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
