@@ -223,9 +223,8 @@ class Kernel:
             detect_hardware,
         )
         team = late_services.TeamServices(user_data, settings, self._keys, environ)
-        self._workspaces = Workspaces(
-            user_data, settings, late_services.get_model_pool, self._get_linger_seconds, team
-        )
+        pool = late_services.get_model_pool
+        self._workspaces = Workspaces(user_data, settings, pool, self._get_linger_seconds, team)
         self._offered_models = offered = OfferedModels()
         find_key = offered.make_key_finder(lambda: settings.current, self._keys.get)
         self._conversations = Lazy(

@@ -9,7 +9,7 @@ import pytest
 from codekernel.domain.settings import SharingMode
 from codekernel.errors import StorageError
 from codekernel.packs.commits import export_commit, find_commit, list_ancestors
-from codekernel.packs.index_packs import StoredIndexPack, make_label, select_expired
+from codekernel.packs.index_packs import IndexPacks, StoredIndexPack, make_label, select_expired
 from codekernel.packs.pack_archive import PackRefused
 from codekernel.packs.pack_building import PackBuilder
 from codekernel.search.git_history import HistoryUnavailable
@@ -94,6 +94,18 @@ def test_other_objects_in_the_folder_are_no_packs(world: PackWorld) -> None:
     (place / "notes.txt").write_bytes(b"x")
     (place / f"{'0' * 32}-{'1' * 16}-{'2' * 16}-{'3' * 16}.pack.tmp").write_bytes(b"x")
     assert len(world.list_packs().list_packs()) == 1
+
+
+def test_ones_own_packs_are_found_also_after_a_change_of_the_salt(world: PackWorld) -> None:
+    (sent,) = world.list_packs().list_packs()
+    member = world.join("ann")
+    member.secrets["sharing:salt"] = "the salt of next year"
+    packs = IndexPacks(member.team.open_store())
+    assert packs.list_packs() == []
+    assert packs.list_own(sent.owner) == [sent]
+    assert packs.list_own("0" * 16) == []
+    packs.delete(sent)
+    assert world.list_packs().list_packs() == []
 
 
 def make_pack(label: str, days: float, profile: str = "p") -> StoredIndexPack:

@@ -1,18 +1,23 @@
 """A member opens a repository with the index that CI has built, or builds it if that is bad."""
 
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
+from codekernel.indexing import vector_index
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.packs import index_packs
-from codekernel.packs.index_packs import IndexPacks
+from codekernel.packs.commits import find_commit
+from codekernel.packs.index_packs import IndexPacks, StoreTooSlow
 from codekernel.packs.pack_archive import PackRefused
+from codekernel.packs.pack_building import PackBuilder
 from codekernel.sharing.object_store import StoreUnavailable
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.vectors import SEED_SUFFIX
+from codekernel.storage.vectors.in_memory_vectors import round_rows
 from indexing.harness import static_plan
 from packs.packs_world import FILES, PackWorld, count_embedded, search_all, wait_for_notice
 
@@ -87,6 +92,35 @@ def test_vectors_become_a_table_in_a_quiet_moment(world: PackWorld) -> None:
 def restore(world: PackWorld, staging: Path) -> bool:
     opener = world.join("ann").opener
     return opener.restore(world.root, world.plan, staging, CancelToken(), lambda _: None)
+
+
+def test_a_store_that_is_too_slow_is_not_waited_for(
+    world: PackWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(index_packs, "PIECE_BYTES", 500)
+    times = itertools.count(0, 11)
+    packs = IndexPacks(world.join("ann").team.open_store(), lambda: next(times))
+    (pack,) = packs.list_packs()
+    target = tmp_path / "fetched"
+    with pytest.raises(StoreTooSlow, match="0 KB a second, which would take"):
+        packs.fetch(pack, target, CancelToken(), min_bytes_per_second=80_000)
+    packs.fetch(pack, target, CancelToken())  # somebody waits for it
+    assert target.stat().st_size == pack.size
+
+
+def test_vectors_that_this_machine_would_not_make_are_made_again(world: PackWorld) -> None:
+    """A member with the salt, and with a machine that computes something else."""
+    world.find_file().unlink()
+    builder = world.join("ci")
+    manifest_of = PackBuilder(builder.team, builder.user_data, world.plan, lambda: world.pool)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_index, "round_rows", lambda rows: round_rows(rows[:, ::-1]))
+        manifest_of.build(world.root, find_commit(world.root, "HEAD"))
+    with world.open("ann", world.clone("clone")) as ann:
+        assert count_embedded(ann) == len(FILES)
+        found = search_all(ann)
+    with world.open("alone", ann.root, shares=False) as alone:
+        assert search_all(alone) == found
 
 
 def flip(position: float) -> Callable[[bytes], bytes]:

@@ -53,18 +53,22 @@ def add_pack_arguments(pack: argparse.ArgumentParser) -> None:
     clean.add_argument("--dry-run", action="store_true", help="only say which")
 
 
+def _parse_zero_or_more(text: str) -> int:
+    return 0 if text == "0" else parse_count(text)
+
+
 def _add_policy(action: argparse.ArgumentParser, days_help: str) -> None:
     action.add_argument(
         "--days",
         metavar="N",
-        type=lambda text: 0 if text == "0" else parse_count(text),
+        type=_parse_zero_or_more,
         default=DEFAULT_PACK_DAYS,
         help=f"{days_help} (else {DEFAULT_PACK_DAYS})",
     )
     action.add_argument(
         "--keep",
         metavar="N",
-        type=parse_count,
+        type=_parse_zero_or_more,
         default=DEFAULT_KEPT_PACKS,
         help=f"but keep the newest N of a repository (else {DEFAULT_KEPT_PACKS})",
     )

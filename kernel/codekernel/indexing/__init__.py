@@ -21,5 +21,6 @@ Modules, in the order data meets them:
     embed_worker.py      the thread that embeds
     model_swap.py        which vector indexes are searched while the settings change
     vector_index.py      one model and its vectors
+    seed_trial.py        whether vectors that came from elsewhere are those of this model
     battery.py           whether the machine runs on its battery
 """

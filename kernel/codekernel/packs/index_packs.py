@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codekernel.domain.concurrency import CancelToken
-from codekernel.errors import Cancelled
+from codekernel.errors import Cancelled, StorageError
 from codekernel.packs.commits import CommitPlace
 from codekernel.packs.index_parts import ANALYSIS
 from codekernel.packs.pack_archive import (
@@ -38,15 +38,23 @@ PIECE_BYTES, PARALLEL_PIECES = 2_000_000, 4
 
 LIST_TIMEOUT_SECONDS, PIECE_TIMEOUT_SECONDS = 5.0, 30.0
 
+# A rate is judged after so long.
+GRACE_SECONDS = 10.0
+
 # Enough for the manifest of all but very large indexes.
 _TAIL_BYTES = 32_768
 
 _DAY_SECONDS = 24 * 60 * 60
 
 _NAME = re.compile(
+    rf"{PACKS_PREFIX}[0-9a-f]{{16}}/"
     r"(?P<label>[a-z0-9][a-z0-9._-]{0,63})/(?P<commit>[0-9a-f]{32})-(?P<profile>[0-9a-f]{16})"
     r"-(?P<owner>[0-9a-f]{16})-[0-9a-f]{16}\.pack"
 )
+
+
+class StoreTooSlow(StorageError):
+    """Building the index here is faster than fetching it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,8 @@ def make_label(name: str) -> str:
 class IndexPacks:
     """The packs of one team; used by one thread."""
 
-    def __init__(self, opened: OpenedStore) -> None:
+    def __init__(self, opened: OpenedStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self.secret = opened.secret
         self._store = opened.store
         self._folder = f"{PACKS_PREFIX}{opened.secret.tag}/"
@@ -96,8 +105,11 @@ class IndexPacks:
 
     def list_packs(self) -> list[StoredIndexPack]:
         """Return all packs of this team, newest first. Raises StoreUnavailable."""
-        found = map(self._parse, self._store.list_objects(self._folder, LIST_TIMEOUT_SECONDS))
-        return sorted(filter(None, found), key=lambda pack: -pack.sent_at)
+        return self._list_in(self._folder)
+
+    def list_own(self, owner: str) -> list[StoredIndexPack]:
+        """Return the packs that a machine has sent, with any salt. Raises StoreUnavailable."""
+        return [pack for pack in self._list_in(PACKS_PREFIX) if pack.owner == owner]
 
     def find_nearest(self, profile: str, places: Sequence[CommitPlace]) -> NearestPack | None:
         """Return the pack of the first of these commits that has one. Raises StoreUnavailable."""
@@ -142,10 +154,12 @@ class IndexPacks:
         path: Path,
         cancel: CancelToken,
         report: Callable[[int], None] = lambda _: None,
+        *,
+        min_bytes_per_second: float = 0.0,
     ) -> None:
         """Fetch a pack into a file, after what is there of it already.
 
-        Raises StoreUnavailable, StorageError, PackRefused, Cancelled.
+        Raises StoreUnavailable, StorageError, PackRefused, Cancelled, and StoreTooSlow.
         """
         if pack.size > MAX_PACK_BYTES:
             raise PackRefused(f"it has {pack.size // 2**20} MB, more than any index")
@@ -155,6 +169,7 @@ class IndexPacks:
             if done > pack.size:
                 file.truncate(0)
                 done = 0
+            began, had = self._clock(), done
             while done < pack.size:
                 if cancel.is_cancelled:
                     raise Cancelled("the team's index is not wanted any more")
@@ -169,6 +184,14 @@ class IndexPacks:
                 file.flush()
                 done = end
                 report(done)
+                seconds = self._clock() - began
+                rate = (done - had) / max(seconds, 1e-3)
+                if done < pack.size and seconds > GRACE_SECONDS and rate < min_bytes_per_second:
+                    raise StoreTooSlow(
+                        f"the store gives {rate / 1000:.0f} KB a second, which would take"
+                        f" {(pack.size - done) / rate / 60:.0f} minutes. codekernel pack pull waits"
+                        " for it, where there is no index yet"
+                    )
 
     def check(
         self, archive: PackArchive, nearest: NearestPack, configs: Sequence[PackedConfig]
@@ -187,14 +210,17 @@ class IndexPacks:
     def _hash_commit(self, place: CommitPlace) -> str:
         return self.secret.hash_name(f"commit {place.name}")
 
-    def _parse(self, found: StoredObject) -> StoredIndexPack | None:
-        match = _NAME.fullmatch(found.name.removeprefix(self._folder))
-        if match is None:
-            return None
-        label, commit, profile, owner = match.group("label", "commit", "profile", "owner")
-        return StoredIndexPack(
-            found.name, label, commit, profile, owner, found.size, found.modified_at
-        )
+    def _list_in(self, folder: str) -> list[StoredIndexPack]:
+        found = map(_parse_object, self._store.list_objects(folder, LIST_TIMEOUT_SECONDS))
+        return sorted(filter(None, found), key=lambda pack: -pack.sent_at)
+
+
+def _parse_object(found: StoredObject) -> StoredIndexPack | None:
+    match = _NAME.fullmatch(found.name)
+    if match is None:
+        return None
+    label, commit, profile, owner = match.group("label", "commit", "profile", "owner")
+    return StoredIndexPack(found.name, label, commit, profile, owner, found.size, found.modified_at)
 
 
 def select_expired(

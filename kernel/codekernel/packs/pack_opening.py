@@ -33,6 +33,10 @@ FETCHED_FOLDER = "fetched"
 # What is left of a fetch that nobody went on with.
 MAX_FETCHED_SECONDS = 7 * 24 * 60 * 60
 
+# Nothing is found before the index is there. A chunk has 825 bytes, and a hundred of them a second
+# are embedded here by all but large models.
+MIN_BYTES_PER_SECOND = 80_000.0
+
 ReportText = Callable[[str], None]
 
 
@@ -82,7 +86,7 @@ class PackOpener:
             fetched = self.find(root, plan)
             if fetched is None:
                 return False
-            self.fetch(fetched, cancel, report)
+            self.fetch(fetched, cancel, report, min_bytes_per_second=MIN_BYTES_PER_SECOND)
         except StoreUnavailable as error:
             self._backoff.note_failure(error)
             raise
@@ -108,7 +112,14 @@ class PackOpener:
         name = f"{pack.commit}-{pack.profile}-{pack.owner}-{pack.size}-{pack.sent_at:.0f}.part"
         return FetchedPack(nearest, self._folder / name, packs)
 
-    def fetch(self, fetched: FetchedPack, cancel: CancelToken, report: ReportText) -> None:
+    def fetch(
+        self,
+        fetched: FetchedPack,
+        cancel: CancelToken,
+        report: ReportText,
+        *,
+        min_bytes_per_second: float = 0.0,
+    ) -> None:
         """Fetch what is missing of a pack. Raises StorageError, Cancelled."""
         self._remove_old()
         size = fetched.nearest.pack.size
@@ -117,7 +128,13 @@ class PackOpener:
             report(f"Your team's index is fetched: {done / 1e6:.0f} of {size / 1e6:.0f} MB.")
 
         report_bytes(0)
-        fetched.packs.fetch(fetched.nearest.pack, fetched.path, cancel, report_bytes)
+        fetched.packs.fetch(
+            fetched.nearest.pack,
+            fetched.path,
+            cancel,
+            report_bytes,
+            min_bytes_per_second=min_bytes_per_second,
+        )
 
     @contextmanager
     def _open(self, fetched: FetchedPack, plan: IndexPlan) -> Iterator[PackArchive]:

@@ -216,22 +216,3 @@ def _delete_expired(packs: IndexPacks, args: argparse.Namespace, *, is_wanted: b
     if not expired and args.action == "clean":
         print_line("no pack is old enough to go")
     return ExitCode.OK
-
-
-def delete_own_packs(team: Team) -> int:
-    """Delete every pack that this machine has sent; return how many. Raises KernelError."""
-    packs, owner = IndexPacks(team.open_store()), team.read_owner()
-    own = [pack for pack in packs.list_packs() if pack.owner == owner]
-    for pack in own:
-        packs.delete(pack)
-    return len(own)
-
-
-def count_packs(team: Team) -> tuple[int, int, float]:
-    """Return how many packs there are, how many of this machine, and all their megabytes."""
-    try:
-        found, owner = IndexPacks(team.open_store()).list_packs(), team.read_owner()
-    except KernelError:
-        return 0, 0, 0.0
-    own = sum(pack.owner == owner for pack in found)
-    return len(found), own, sum(pack.size for pack in found) / _MEGABYTE

@@ -5,11 +5,10 @@ import json
 import os
 import sys
 
-from codekernel.cli.commands.pack import count_packs, delete_own_packs
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode
-from codekernel.cli.team_access import open_team
+from codekernel.cli.team_access import count_packs, delete_own_packs, open_team
 from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.sharing.team import ContributedModel, Team
