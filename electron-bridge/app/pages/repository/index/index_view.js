@@ -55,8 +55,9 @@ export function mountIndex(container, page) {
         ${status.trouble ? errorNotice(status.trouble) : nothing} ${bars(watch)}
         <p class="faint index-watching">${watching(status.watching)}</p>
       </section>
-      ${activityCard(watch.activity)} ${map.template()} ${skipped.template(status.refused)}
-      ${resources.template()}
+      ${watch.isWorking ? activityCard(watch.activity) : nothing} ${map.template()}
+      ${skipped.template(status.refused)} ${resources.template()}
+      ${watch.isWorking ? nothing : activityCard(watch.activity)}
     </div>`;
   }
 

@@ -120,12 +120,12 @@ export class MapCard {
       <button
         class="map-tile colour-${this.#colourOf(language)}"
         type="button"
-        aria-label="${name}${isFolder ? '/' : ''}: ${label}"
         title="${path}: ${label}"
         @click=${() => (isFolder ? this.#enter(path) : this.callbacks.openFile(path))}
       >
         <span class="map-name">${name}${isFolder ? '/' : ''}</span>
         <span class="map-facts">${formatBytes(bytes)}</span>
+        <span class="visually-hidden">${label}</span>
       </button>
     </div>`;
   }
