@@ -12,7 +12,8 @@ from codekernel.files.walk import FileWalker
 # A person waits for it; a larger folder is told as "at least".
 PREVIEW_TIMEOUT_SECONDS = 8.0
 
-# Of the first index with the default model on two cores, for an estimate: scripts/bench.py index.
+# For an estimate, of the default model: 0.85 ms of CPU a chunk of 700 bytes (decision 14), and what
+# the index of this project takes, 25.7 MB with its vectors for 10.5 MB of text.
 BYTES_PER_SECOND = 600_000
 INDEX_BYTES_PER_BYTE = 2.5
 INDEX_BYTES_AT_LEAST = 1_000_000

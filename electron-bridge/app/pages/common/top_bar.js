@@ -73,13 +73,14 @@ function runningBadge() {
   const { repoName, conversation } = turns[0];
   const which = { repoName, part: 'talk', conversation };
   const text = t('bar.running', { count: turns.length });
-  return html`<a
-    class="running-badge"
-    href=${pageAddress('repository', which)}
-    title=${turns.map((turn) => `${turn.repoName}: ${turn.topic}`).join('\n')}
-    @click=${opensPage('repository', { ...which, ...failing })}
-    ><span class="spinner" aria-hidden="true"></span><span role="status">${text}</span></a
-  >`;
+  return html`<span class="visually-hidden" role="status">${text}</span
+    ><a
+      class="running-badge"
+      href=${pageAddress('repository', which)}
+      title=${turns.map((turn) => `${turn.repoName}: ${turn.topic}`).join('\n')}
+      @click=${opensPage('repository', { ...which, ...failing })}
+      ><span class="spinner" aria-hidden="true"></span>${text}</a
+    >`;
 }
 
 function stateBadge() {

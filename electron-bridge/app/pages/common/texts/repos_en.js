@@ -40,7 +40,7 @@ export const reposEn = {
   'delete.done': '{name} was deleted from the list; its folder was not touched',
   'repos.gone': 'folder is gone',
   'repos.notIndexed': 'not indexed yet',
-  'repos.followed': 'up to date',
+  'repos.followed': 'open',
   'browse.label': 'Folders of this machine',
   'browse.up': 'To the folder above',
   'browse.hidden': 'Hidden folders',

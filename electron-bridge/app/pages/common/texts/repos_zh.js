@@ -40,7 +40,7 @@ export const reposZh = {
   'delete.done': '已从列表中删除 {name}，文件夹未改动',
   'repos.gone': '文件夹已不存在',
   'repos.notIndexed': '尚未索引',
-  'repos.followed': '已是最新',
+  'repos.followed': '已打开',
   'browse.label': '本机的文件夹',
   'browse.up': '上一级文件夹',
   'browse.hidden': '隐藏的文件夹',

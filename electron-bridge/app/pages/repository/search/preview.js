@@ -24,6 +24,7 @@ export class Preview {
   constructor(changed) {
     this.changed = changed;
     this.element.className = 'search-preview';
+    this.element.hidden = true;
     WIDE.addEventListener('change', () => this.#follow());
   }
 
