@@ -6,6 +6,7 @@ Modules:
     repos.py          start, stop, repositories and sessions
     search.py         search and the state of the index
     conversation.py   conversations and turns of the agent, and their parts
+    permission_rules.py  what agents may do without being asked
     agent_sessions.py  agent sessions that every device sees
     history.py        the history of a conversation, and what models have used
     settings.py       API keys, settings, models, hardware

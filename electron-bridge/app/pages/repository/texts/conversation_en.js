@@ -24,7 +24,10 @@ export const conversationEn = {
   'talk.toEnd': 'To the end',
 
   'ask.label': 'Your question',
-  'ask.placeholder': 'Ask about this repository…',
+  'mention.title': 'Files and symbols',
+  'mention.chips': 'Named in the question',
+  'mention.remove': 'Remove {name}',
+  'ask.placeholder': 'Ask about this repository… @ names a file or a symbol',
   'ask.hint': 'Enter sends, Shift+Enter begins a line',
   'ask.memory': 'Memory: {used} of {most} characters',
   'ask.memory.cut': 'Memory full ({most} characters): the oldest turns are left out',

@@ -24,7 +24,10 @@ export const conversationZh = {
   'talk.toEnd': '回到末尾',
 
   'ask.label': '你的问题',
-  'ask.placeholder': '就这个代码库提问…',
+  'mention.title': '文件和符号',
+  'mention.chips': '问题中提到的',
+  'mention.remove': '移除 {name}',
+  'ask.placeholder': '就这个代码库提问… 用 @ 指明文件或符号',
   'ask.hint': 'Enter 发送，Shift+Enter 换行',
   'ask.memory': '记忆：{used} / {most} 字符',
   'ask.memory.cut': '记忆已满（{most} 字符）：最早的内容不再提供',
