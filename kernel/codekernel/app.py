@@ -226,11 +226,8 @@ class Kernel:
         pool = late_services.get_model_pool
         self._workspaces = Workspaces(user_data, settings, pool, self._get_linger_seconds, team)
         self._offered_models = offered = OfferedModels()
-        find_key = offered.make_key_finder(lambda: settings.current, self._keys.get)
         self._conversations = Lazy(
-            lambda: late_services.open_conversations(
-                user_data, self._vault, lambda: offered.extend(settings.current), find_key
-            )
+            lambda: late_services.open_conversations(user_data, self._vault, settings, offered)
         )
         usage = UsageLedger(self._vault)
         turns = Lazy(lambda: late_services.open_agent_turns(user_data, self._conversations()))

@@ -57,7 +57,7 @@ test('a day is that day in every time zone', () => {
   assert.equal(formatDay('2026-01-01'), 'Jan 1');
 });
 
-test('counts are grouped, small costs keep their digits', () => {
+test('counts are grouped', () => {
   assert.equal(formatCount(1234567), '1,234,567');
   assert.equal(formatPercent(0.256), '26%');
 });

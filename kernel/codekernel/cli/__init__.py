@@ -17,6 +17,8 @@ Modules, in the order data meets them:
     kernel_startup.py   a kernel in this process, where none is shared
     project_folder.py   the project root and its index
     team_access.py      the team of a command
+    environment_model.py  the chat model of the environment
+    key_input.py        asks for an API key
     model_selection.py  the settings and the chat model of a command
     folder_session.py   a folder that is open in the kernel for one command
     turn_stream.py      a turn that runs in the kernel

@@ -16,7 +16,7 @@ from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import conversation as messages
-from codekernel.protocol.messages import history
+from codekernel.protocol.messages import history, permission_rules
 from codekernel.protocol.messages.history import HistoryFile
 from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.runtime.sessions import Session
@@ -97,8 +97,8 @@ def get_conversation(message: messages.GetConversation, session: Session) -> His
     return archive.read(message.conversation_id, str(session.repo.path))
 
 
-@session_router.handles(messages.ForkConversation, lane=Lane.OWN_THREAD)
-def fork_conversation(message: messages.ForkConversation, session: Session) -> None:
+@session_router.handles(history.ForkConversation, lane=Lane.OWN_THREAD)
+def fork_conversation(message: history.ForkConversation, session: Session) -> None:
     """Begin a conversation about this repository with the first turns of another one."""
     session.services.conversations().fork(
         message.conversation_id, message.new_id, message.turns, str(session.repo.path)
@@ -217,19 +217,21 @@ def answer_permission(message: messages.AnswerPermission, session: Session) -> N
     )
 
 
-@session_router.handles(messages.GetPermissionRules, lane=Lane.OWN_THREAD)
+@session_router.handles(permission_rules.GetPermissionRules, lane=Lane.OWN_THREAD)
 def get_permission_rules(
-    message: messages.GetPermissionRules, session: Session
-) -> messages.GetPermissionRulesReply:
+    message: permission_rules.GetPermissionRules, session: Session
+) -> permission_rules.GetPermissionRulesReply:
     """List what agents may do in this repository without being asked."""
     rules = session.services.agents().rules.list_rules(session.repo.path)
-    return messages.GetPermissionRulesReply(
-        rules=convert_values(rules, list[messages.PermissionRuleEntry])
+    return permission_rules.GetPermissionRulesReply(
+        rules=convert_values(rules, list[permission_rules.PermissionRuleEntry])
     )
 
 
-@session_router.handles(messages.DeletePermissionRule, lane=Lane.OWN_THREAD)
-def delete_permission_rule(message: messages.DeletePermissionRule, session: Session) -> None:
+@session_router.handles(permission_rules.DeletePermissionRule, lane=Lane.OWN_THREAD)
+def delete_permission_rule(
+    message: permission_rules.DeletePermissionRule, session: Session
+) -> None:
     """Delete a rule of this repository."""
     session.services.agents().rules.delete(session.repo.path, message.id)
 

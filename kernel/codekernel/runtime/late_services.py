@@ -1,7 +1,7 @@
 """Services that import much: each is imported when it is needed, after the kernel is ready."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.domain.settings import Settings
 from codekernel.settings.live import LiveSettings
+from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
@@ -39,8 +40,8 @@ def get_model_pool() -> "ModelPool":
 def open_conversations(
     user_data: UserData,
     vault: Vault,
-    settings: Callable[[], Settings],
-    find_key: Callable[[str], str],
+    settings: LiveSettings,
+    offered: OfferedModels,
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation import conversations  # noqa: PLC0415 - a tenth of a second
@@ -48,8 +49,8 @@ def open_conversations(
     return conversations.open_conversations(
         user_data,
         vault,
-        settings,
-        find_key,
+        lambda: offered.extend(settings.current),
+        offered.make_key_finder(lambda: settings.current, ApiKeys(vault).get),
         on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
 

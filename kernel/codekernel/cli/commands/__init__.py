@@ -21,6 +21,7 @@ Modules, in the order data meets them:
     pack.py             whole indexes in a team's store
     share.py            what a team's store holds
     models.py           installed models and API keys
+    models_add.py       set up a chat model
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
     doctor_hub.py       check the hub

@@ -7,6 +7,7 @@ Modules:
     search.py         search and the state of the index
     places.py         what an editor asks about a place in the code
     conversation.py   conversations and turns of the agent, and their parts
+    permission_rules.py  what agents may do without being asked
     agent_sessions.py  agent sessions that every device sees
     history.py        the history of a conversation, and what models have used
     settings.py       API keys, settings, models, hardware

@@ -84,14 +84,6 @@ class GetConversation(Message, frozen=True, tag="getConversation"):
     conversation_id: ConversationId
 
 
-class ForkConversation(Message, frozen=True, tag="forkConversation"):
-    """Begin the conversation ``newId`` with the first ``turns`` turns of another one."""
-
-    conversation_id: ConversationId
-    new_id: ConversationId
-    turns: Annotated[int, Meta(ge=1)]
-
-
 class DeleteConversation(Message, frozen=True, tag="deleteConversation"):
     """Delete one of them for good; an addition to the document."""
 
@@ -155,30 +147,6 @@ class AnswerPermission(Message, frozen=True, tag="answerPermission"):
     tool_use_id: str
     decision: Decision
     hunks: list[Annotated[int, Meta(ge=0)]] | None = None
-
-
-class GetPermissionRules(Message, frozen=True, tag="getPermissionRules"):
-    """List what agents may do here without being asked, because somebody allowed it for good."""
-
-
-class PermissionRuleEntry(ReplyData, frozen=True):
-    """A rule: the command, or the folder in which files may be deleted."""
-
-    id: str
-    danger: str
-    rule: str
-
-
-class GetPermissionRulesReply(ReplyData, frozen=True):
-    """The rules of this repository, oldest first."""
-
-    rules: list[PermissionRuleEntry]
-
-
-class DeletePermissionRule(Message, frozen=True, tag="deletePermissionRule"):
-    """Be asked again about what a rule allowed."""
-
-    id: str
 
 
 class UndoAgentTurn(Message, frozen=True, tag="undoAgentTurn"):

@@ -1,10 +1,12 @@
 """What is kept of conversations: the history as its file has it, and what their models used."""
 
+from typing import Annotated
+
 import msgspec
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from codekernel.domain.settings import Price
-from codekernel.protocol.envelope import Message, ReplyData
+from codekernel.protocol.envelope import ConversationId, Message, ReplyData
 from codekernel.protocol.messages.conversation import (
     AgentEntry,
     CitationEntry,
@@ -55,6 +57,14 @@ class HistoryFile(_HistoryStruct, frozen=True):
 COST_DIGITS = 6
 
 TokenCost = float | UnsetType
+
+
+class ForkConversation(Message, frozen=True, tag="forkConversation"):
+    """Begin the conversation ``newId`` with the first ``turns`` turns of another one."""
+
+    conversation_id: ConversationId
+    new_id: ConversationId
+    turns: Annotated[int, Meta(ge=1)]
 
 
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):

@@ -18,6 +18,7 @@ import { toastFailure } from '../../common/toast.js';
  * @property {number} ruleCount what agents may do here without being asked
  * @property {string} memory what the model is given of the conversation, or ''
  * @property {boolean} isEditing what is written takes the place of an earlier question
+ * @property {import('./mention_picker.js').MentionPicker} picker
  * @property {boolean} isSessionReady
  * @property {boolean} isSendRequested it is sent as soon as session and models are known
  */
@@ -46,10 +47,15 @@ export function composer(state, act) {
     rows: 2,
     draft,
   };
-  return composerForm(
+  const { picker } = state;
+  const onKey = (/** @type {KeyboardEvent} */ event) => picker.onKey(event, draft);
+  const onInput = (/** @type {any} */ { target }) => {
+    if (target.id === field.id) picker.update(target.value, target.selectionStart);
+  };
+  const form = composerForm(
     field,
     act,
-    html`${state.isEditing ? editingNote(act.endEdit) : nothing}
+    html`${picker.view(draft)}${state.isEditing ? editingNote(act.endEdit) : nothing}
       <div class="composer-tools">
         ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
         ${isAgent ? agentOptions(state, act) : nothing}
@@ -66,6 +72,14 @@ export function composer(state, act) {
         }
       </div>`,
   );
+  return html`<div
+    class="composer-place"
+    @keydown=${{ handleEvent: onKey, capture: true }}
+    @input=${onInput}
+    @focusout=${() => picker.close()}
+  >
+    ${form}
+  </div>`;
 }
 
 /** @param {() => void} endEdit */

@@ -17,6 +17,7 @@ import { conversationList } from './conversation_list.js';
 import { FollowedScroll } from './auto_scroll.js';
 import { exportMarkdown, exportName, saveTextFile } from './export_markdown.js';
 import { formatThousands, ModelFacts } from './models.js';
+import { MentionPicker } from './mention_picker.js';
 import { showRules } from './rules_dialog.js';
 import { sourcesView } from './sources_view.js';
 import { beginning, endButton, exportButton, memoryText } from './talk_parts.js';
@@ -58,6 +59,8 @@ export function mountConversation(container, page) {
   let current = newConversation();
   let hasComeBack = false;
 
+  const picker = new MentionPicker({ changed: () => draw(), write: writeAt });
+
   const draw = makeRenderer(container, template);
   const drawTurns = makeRenderer(scroller, turns);
 
@@ -97,6 +100,7 @@ export function mountConversation(container, page) {
             ruleCount: state.rules.length,
             memory: memoryText(state.facts.memoryOf(madeTurns()), formatThousands),
             isEditing: state.edited !== null,
+            picker,
             state: phase(),
             isSessionReady: page.session.isPrepared,
           },
@@ -224,6 +228,19 @@ export function mountConversation(container, page) {
     state.isSendRequested = false;
     draw();
     if (isOffered) queueMicrotask(focusQuestion);
+  }
+
+  /**
+   * @param {string} draft
+   * @param {number} [caret]
+   */
+  function writeAt(draft, caret = draft.length) {
+    write(draft);
+    queueMicrotask(() => {
+      focusQuestion();
+      const box = /** @type {HTMLTextAreaElement | null} */ (container.querySelector('#question'));
+      box?.setSelectionRange(caret, caret);
+    });
   }
 
   /** @param {string} modelName */

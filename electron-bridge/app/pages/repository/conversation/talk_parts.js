@@ -56,7 +56,7 @@ export function exportButton(exportTalk) {
  * @param {(count: number) => string} format
  */
 export function memoryText(memory, format) {
-  if (!memory) return '';
+  if (!memory?.used) return '';
   const figures = { used: format(memory.used), most: format(memory.most) };
   return t(memory.isCut ? 'ask.memory.cut' : 'ask.memory', figures);
 }

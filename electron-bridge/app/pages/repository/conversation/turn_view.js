@@ -6,13 +6,13 @@ import { opensPage, pageAddress } from '../../common/navigation.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
-import { failureState } from '../../common/states.js';
 import { toastFailure } from '../../common/toast.js';
 import { agentChanges } from './agent_changes.js';
 import { waitingTool } from './agent_run.js';
 import { formatMoney } from './models.js';
 import { rounds } from './rounds.js';
 import { sourcesOf } from './sources.js';
+import { explainTurn } from './turn_failure.js';
 import { isRunning } from './turns.js';
 
 /** @typedef {import('./turns.js').Turn} Turn */
@@ -68,7 +68,7 @@ export function turnView({ turn, body, work }, actions) {
           ? agentChanges(agent, { undo: undo && (() => undo(turn)), openFile })
           : nothing
       }
-      ${turn.unsaved ? unsavedNotice(turn.unsaved) : nothing} ${foot(turn, actions)}
+      ${turn.unsaved ? unsavedNotice(turn.unsaved, turn.answer) : nothing} ${foot(turn, actions)}
     </div>
   </article>`;
 }
@@ -97,7 +97,7 @@ function working(agent) {
  * @param {TurnActions['askAgain']} askAgain
  */
 function outcome(turn, askAgain) {
-  const { state, failure, error } = turn;
+  const { state } = turn;
   if (isRunning(turn) || state === 'done') return nothing;
   const again = askAgain
     ? html`<button class="button small" type="button" @click=${() => askAgain(turn)}>
@@ -110,37 +110,53 @@ function outcome(turn, askAgain) {
       ${again}
     </div>`;
   }
-  return html`<div class="outcome stack">
-    ${failure ? failureState(failure) : failedBefore(error)}
-    <div class="row">
-      ${again}
-      <a
-        class="button small"
-        href=${pageAddress('settings')}
-        @click=${opensPage('settings', { failed: toastFailure })}
-        >${t('turn.settings')}</a
-      >
-    </div>
-  </div>`;
+  return failedView(turn, again);
 }
 
-/** @param {string} error of the history */
-function failedBefore(error) {
-  return html`<div class="notice failure">
+/**
+ * @param {Turn} turn
+ * @param {unknown} again the button
+ */
+function failedView(turn, again) {
+  const { kind, action, detail } = explainTurn(turn);
+  return html`<div class="notice failure outcome" role="alert" data-kind=${kind}>
     <div class="notice-body">
-      <p class="notice-title">${t('turn.failed')}</p>
-      ${error ? html`<p class="notice-detail">${error}</p>` : nothing}
+      <p class="notice-title">${t(`turn.failed.${kind}`)}</p>
+      ${
+        detail
+          ? html`<details class="notice-more">
+              <summary>${t('turn.failed.why')}</summary>
+              <p class="notice-detail">${detail}</p>
+            </details>`
+          : nothing
+      }
     </div>
+    ${action === 'again' ? again : pageLink(action)}
   </div>`;
 }
 
-/** @param {string} reason what the kernel says of the disk */
-function unsavedNotice(reason) {
+/** @param {'settings' | 'repos'} page */
+function pageLink(page) {
+  return html`<a
+    class="button small"
+    href=${pageAddress(page)}
+    @click=${opensPage(page, { failed: toastFailure })}
+    >${t(page === 'settings' ? 'turn.settings' : 'turn.repos')}</a
+  >`;
+}
+
+/**
+ * @param {string} reason what the kernel says of the disk
+ * @param {string} answer
+ */
+function unsavedNotice(reason, answer) {
   return html`<div class="notice warn outcome" role="alert">
     <div class="notice-body">
-      <p class="notice-title">${t('turn.unsaved')}</p>
-      <p class="notice-detail">${reason}</p>
+      <p class="notice-title" title=${reason}>${t('turn.unsaved')}</p>
     </div>
+    <button class="button small" type="button" @click=${() => copyText(answer)}>
+      ${icon('copy')} ${t('turn.copy')}
+    </button>
   </div>`;
 }
 
