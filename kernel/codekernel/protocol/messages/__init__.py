@@ -4,6 +4,7 @@ Modules:
 
     kernel.py         the kernel that clients share
     repos.py          start, stop, repositories and sessions
+    code_queries.py  impact, history of lines, code like a place
     search.py         search and the state of the index
     conversation.py   conversations and turns of the agent, and their parts
     agent_sessions.py  agent sessions that every device sees
