@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from codekernel.cli.arguments import find_parser
-from codekernel.cli.git_clone import is_git_url
 from codekernel.cli.output.pager import find_pager
-from codekernel.cli.search_targets import build_query, take_first_place
+from codekernel.cli.search_targets import build_query, is_git_url, take_first_place
 from support.command_line import codekernel
 from support.git_history import GitHistory
 

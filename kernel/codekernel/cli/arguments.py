@@ -353,6 +353,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "pack": ("build, fetch and list whole indexes of your team", add_pack_arguments),
     "share": ("show or delete what you share with your team", add_share_arguments),
     "key": ("keep the API keys of chat models, encrypted", _add_key),
+    "savings": ("show what agents did not read because they searched", _add_status),
     "man": ("print the manual page", _add_nothing),
 }
 

@@ -32,11 +32,6 @@ _MEASURE_INTERVAL_SECONDS = 2.0
 
 _DAY_SECONDS = 24 * 60 * 60
 
-_URL = re.compile(r"(?:https?|ssh|git|file)://\S+")
-
-# As scp has them: git@host:path.
-_SCP_ADDRESS = re.compile(r"[\w.-]+@[\w.-]+:(?!/)\S+")
-
 _REF = re.compile(r"[\w][\w./-]{0,200}")
 
 _SAFE_NAME = re.compile(r"[^\w.-]+")
@@ -48,11 +43,6 @@ _GIT_OPTIONS = (
 )  # fmt: skip
 
 _GIT_ENVIRONMENT = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1", "GIT_ASKPASS": ""}
-
-
-def is_git_url(text: str) -> bool:
-    """Return whether a word can only be the URL of a repository."""
-    return bool(_URL.fullmatch(text) or _SCP_ADDRESS.fullmatch(text))
 
 
 def get_clone(url: str, user_data: UserData, *, refresh: bool) -> Path:
@@ -80,7 +70,7 @@ def get_clone(url: str, user_data: UserData, *, refresh: bool) -> Path:
 def _check_address(address: str, ref: str) -> None:
     if ref and not _REF.fullmatch(ref):
         raise WrongParam(f"{ref!r} is no name of a branch or a tag")
-    if _URL.fullmatch(address) and urlsplit(address).password:
+    if "://" in address and urlsplit(address).password:
         raise WrongParam(
             "the URL has a password, which git would keep on the disk:"
             " leave it out and let git's credential helper answer"

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from codekernel.cli.folder_session import FolderSession
-from codekernel.cli.git_clone import get_clone, is_git_url
 from codekernel.cli.project_folder import find_project_root
 from codekernel.client.connection import KernelConnection
 from codekernel.errors import RefusedByKernel, WrongParam
@@ -22,6 +21,17 @@ Fields = dict[str, Any]
 MAX_FOLDERS = 64
 
 _FOLDER_START = re.compile(r"(?:~|\.\.?)?[/\\]|[A-Za-z]:[/\\]")
+
+
+_URL = re.compile(r"(?:https?|ssh|git|file)://\S+")
+
+# As scp has them: git@host:path.
+_SCP_ADDRESS = re.compile(r"[\w.-]+@[\w.-]+:(?!/)\S+")
+
+
+def is_git_url(text: str) -> bool:
+    """Return whether a word can only be the URL of a repository."""
+    return bool(_URL.fullmatch(text) or _SCP_ADDRESS.fullmatch(text))
 
 
 def take_first_place(words: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -79,6 +89,8 @@ def find_folders(
 
 def _find_folder(named: str, user_data: UserData, *, refresh: bool) -> Path | str:
     if is_git_url(named):
+        from codekernel.cli.git_clone import get_clone  # noqa: PLC0415 - seldom needed
+
         return get_clone(named, user_data, refresh=refresh)
     if Path(named).exists() or re.search(r"[/\\]", named):
         return find_project_root(str(Path(named).expanduser()))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from codekernel.agent.tool_policy import ToolError
 from codekernel.dispatch.routing import Lane
@@ -23,6 +24,9 @@ from codekernel.protocol.messages.code_queries import (
 from codekernel.runtime.sessions import Session
 from codekernel.search.highlight import Highlighter, build_search_result
 
+if TYPE_CHECKING:  # imported with the first question
+    from codekernel.agent.code_queries.context import RepositoryContext
+
 
 @session_router.handles(GetImpact, lane=Lane.OWN_THREAD)
 def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
@@ -32,7 +36,7 @@ def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
 
     depth = message.depth or DEFAULT_IMPACT_DEPTH
     with _explain_refusals():
-        impact, unread = find_impact(message.place, depth, session.build_code_context())
+        impact, unread = find_impact(message.place, depth, _build_context(session))
 
     def describe(each: ReachedDefinition) -> ReachedEntry:
         place = each.place
@@ -65,7 +69,9 @@ def get_line_history(message: GetLineHistory, session: Session) -> GetLineHistor
 
     with _explain_refusals():
         place, history = find_history(
-            message.place, session.build_code_context(), message.limit or DEFAULT_COMMITS
+            message.place,
+            _build_context(session),
+            message.limit or DEFAULT_COMMITS,
         )
     return GetLineHistoryReply(
         file_path=encode_path(place.path),
@@ -95,12 +101,16 @@ def find_related(message: FindRelated, session: Session) -> FindRelatedReply:
 
     limit = message.limit or session.services.settings.current.search_limit
     with _explain_refusals():
-        place = parse_place(message.place, session.build_code_context())
+        place = parse_place(message.place, _build_context(session))
     hits = session.workspace.searcher.find_related(place.path, max(1, place.first_line), limit)
     highlight = Highlighter([])
     return FindRelatedReply(
         results=[build_search_result(hit, highlight, explain=False) for hit in hits]
     )
+
+
+def _build_context(session: Session) -> "RepositoryContext":
+    return session.workspace.build_code_context(session.cancel)
 
 
 def _describe_definition(place: CallChainNode) -> CodeDefinition:

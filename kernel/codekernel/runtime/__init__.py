@@ -19,4 +19,5 @@ Modules, in the order data meets them:
     workspaces.py     the open workspaces
     workspace.py      what the sessions on one repository share
     repository_search.py  one search of several repositories
+    savings.py        what agents did not read because they searched
 """

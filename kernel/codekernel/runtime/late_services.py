@@ -1,14 +1,13 @@
 """Services that import much: each is imported when it is needed, after the kernel is ready."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
-from codekernel.domain.settings import Settings
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData

@@ -27,7 +27,6 @@ from codekernel.settings.live import LiveSettings
 from codekernel.storage.vault.vault import UsageLedger
 
 if TYPE_CHECKING:  # 0.1 s to import, which the first question can wait for and openRepo cannot
-    from codekernel.agent.code_queries.context import RepositoryContext
     from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
     from codekernel.conversation.retriever import RepositoryAccess
@@ -101,10 +100,6 @@ class Session:
     def build_repository_access(self) -> "RepositoryAccess":
         """Return the repository as a conversation needs it."""
         return self.workspace.build_repository_access(has_mirror=self.services.has_mirror)
-
-    def build_code_context(self) -> "RepositoryContext":
-        """Return the repository as a question about its code needs it."""
-        return self.workspace.build_code_context(self.cancel)
 
     def start(self) -> None:
         """Begin to prepare; the supervisor is told when that is done, or has failed."""

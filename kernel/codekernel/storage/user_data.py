@@ -60,6 +60,7 @@ class UserData:
     agent_folder = _PathInside("agent")  # sessions, undo journals, temporary files
     sync_database_file = _PathInside("agent", "sync.db")  # the sessions that all devices see
     agent_installs_file = _PathInside("agent-installs.json")  # what agents' config files got
+    savings_file = _PathInside("savings.json")  # what agents did not read
     browser_folder = _PathInside("browser")  # files that lead a browser to ``codekernel web``
     web_ports_file = _PathInside("browser", "ports")  # where ``codekernel web`` was served
     logs_folder = _PathInside("logs")

@@ -24,6 +24,7 @@ from codekernel.protocol.messages.kernel import Attach
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.runtime.clients import ClientInfo, ModeClient
 from codekernel.runtime.repo_folders import register_folder, require_repo_folder
+from codekernel.runtime.savings import record_search
 from codekernel.runtime.sessions import SessionServices, SessionSupervisor, SessionTable
 from codekernel.runtime.workspace import Workspace
 from codekernel.settings.local_models import choose_model
@@ -176,7 +177,8 @@ def _build_tools(
     # No tool writes, so the journal stays empty.
     journal = ChangeJournal.from_user_data(services.user_data.root, "mcp", repository.root)
     context = ToolContext(repository.root, journal, limits=MCP_LIMITS)
-    return McpTools(repository, partial(_begin_turn, open_access, services), context)
+    record = partial(record_search, services.user_data)
+    return McpTools(repository, partial(_begin_turn, open_access, services), context, record)
 
 
 def _refuse_no_folder() -> OpenedIndex:

@@ -198,7 +198,7 @@ class McpRepositories:
         found = search_repos(self._workspaces, accepted, asked, cancel)
         hits = [_prefix_path(name, hit) for name, hit in found.hits]
         page = format_page(hits, arguments.offset, budget, wanted)
-        return make_success("\n\n".join(filter(None, [page, _describe(found)])))
+        return make_success("\n\n".join(filter(None, [page.text, _describe(found)])))
 
 
 def _prefix_path(name: str, hit: Hit) -> Hit:
