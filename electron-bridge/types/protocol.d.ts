@@ -816,6 +816,14 @@ export interface ChangeEntry {
   kind: string;
 }
 
+/** A folder; `isRepository` if it is the top of a git work tree. */
+export interface ChoosableFolder {
+  name: string;
+  path: string;
+  isRepository: boolean;
+  isHidden: boolean;
+}
+
 /** A chunk as one embedding config has it. */
 export interface ChunkInfo {
   chunkId: number;
@@ -975,21 +983,13 @@ export interface FindLocalServersReply {
 
 /** The best first. */
 export interface FindNamesReply {
-  files: FoundFile[];
+  files: FoundFileName[];
   symbols: FoundName[];
 }
 
 /** Best first, without the place itself. */
 export interface FindRelatedReply {
   results: SearchResult[];
-}
-
-/** A folder; `isRepository` if it is the top of a git work tree. */
-export interface FolderEntry {
-  name: string;
-  path: string;
-  isRepository: boolean;
-  isHidden: boolean;
 }
 
 /** A file or folder; `path` is below the folder of the session. */
@@ -1014,7 +1014,7 @@ export interface FollowingPart {
 }
 
 /** An indexed file. */
-export interface FoundFile {
+export interface FoundFileName {
   filePath: string;
 }
 
@@ -1276,7 +1276,7 @@ export interface ListEndpointModelsReply {
 export interface ListFoldersReply {
   path: string;
   parent: string;
-  folders: FolderEntry[];
+  folders: ChoosableFolder[];
   isComplete: boolean;
 }
 

@@ -380,9 +380,9 @@ class Kernel:
         self._conversations.use_if_created(lambda it: it.close())
         self._vault.close()
         self._instance_lock.release()
-        clean = all(ended) and self._fatal_error is None
-        logger.info("stopped%s", "" if clean else ", but not cleanly")
-        return 0 if clean else 1
+        is_clean = all(ended) and self._fatal_error is None
+        logger.info("stopped%s", "" if is_clean else ", but not cleanly")
+        return int(not is_clean)
 
     def _end_client(self, client: AnyClient) -> bool:
         if not isinstance(client, Client):
@@ -393,10 +393,8 @@ class Kernel:
                 error = str(self._fatal_error) or type(self._fatal_error).__name__
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, KernelServerCrashed(error=error))
             elif isinstance(self._listener, LocalListener):
-                # Without an answer to ``attach`` a client would take this for a refusal.
-                stopping = KernelStopping(
-                    reason=self._stop_reason, retired=not client.dispatcher.has_answered
-                )
-                client.announcer.send_unconfirmed(MAIN_SESSION_ID, stopping)
+                new = not client.dispatcher.has_answered  # it would take this for a refusal
+                last = KernelStopping(reason=self._stop_reason, retired=new)
+                client.announcer.send_unconfirmed(MAIN_SESSION_ID, last)
 
         return client.shut_down(say_last)

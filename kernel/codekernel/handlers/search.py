@@ -20,7 +20,7 @@ from codekernel.protocol.messages.search import (
     FacetValue,
     FindNames,
     FindNamesReply,
-    FoundFile,
+    FoundFileName,
     FoundName,
     GetChunksInfo,
     GetIndexMap,
@@ -110,7 +110,7 @@ def find_names(message: FindNames, session: Session) -> FindNamesReply:
 
     paths, symbols = session.workspace.index.query_catalog(find)
     return FindNamesReply(
-        files=[FoundFile(file_path=encode_path(path)) for path in paths],
+        files=[FoundFileName(file_path=encode_path(path)) for path in paths],
         symbols=[
             FoundName(name=each.name, file_path=encode_path(each.path), line=each.line)
             for each in symbols

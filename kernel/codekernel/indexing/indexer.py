@@ -1,8 +1,8 @@
 """Scan a repository, index changed files in batches, rechunk for new chunk sizes.
 
-Also verifies and compacts the store. The only writer of catalog and lexical index, used by one
-thread. Work is a generator of events: between two of them its caller may do something more urgent.
-The lexical index is committed before the catalog, so a crash loses nothing.
+Also verifies and compacts the store. The only writer of catalog and lexical index, of one thread.
+Work is a generator of events, so that its caller may do something more urgent in between. The
+lexical index is committed before the catalog: a crash loses nothing.
 """
 
 import logging
@@ -252,10 +252,8 @@ class Indexer:
         deadline = time.monotonic() + batch_seconds
         count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
         can_start = sum(found.size for found in changed) >= MIN_BYTES_FOR_PROCESSES
-        limits, files = (
-            PoolLimits(count, can_start),
-            self._read_files(changed, frozenset(started.paths)),
-        )
+        limits = PoolLimits(count, can_start)
+        files = self._read_files(changed, frozenset(started.paths))
         with closing(chunk_files(files, self.chunk_sizes, limits, self._cancel)) as outcomes:
             for outcome in outcomes:
                 if isinstance(outcome, IndexedFile):

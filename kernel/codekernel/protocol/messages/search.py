@@ -81,7 +81,7 @@ class FindNames(Message, frozen=True, tag="findNames"):
     limit: Annotated[int, Meta(ge=1, le=MAX_FOUND_NAMES)] = 20
 
 
-class FoundFile(ReplyData, frozen=True):
+class FoundFileName(ReplyData, frozen=True):
     """An indexed file."""
 
     file_path: str
@@ -98,7 +98,7 @@ class FoundName(ReplyData, frozen=True):
 class FindNamesReply(ReplyData, frozen=True):
     """The best first."""
 
-    files: list[FoundFile]
+    files: list[FoundFileName]
     symbols: list[FoundName]
 
 
