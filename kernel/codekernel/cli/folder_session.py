@@ -35,9 +35,10 @@ Status = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FolderSession:
-    """The session of a command, which has one."""
+    """A session of a command, which has one for each folder that it opens."""
 
     kernel: KernelConnection
+    session_id: int = SESSION_ID
     # What there is to say of an index that was made while this command waited for it.
     notices: list[str] = field(default_factory=list)
 
@@ -46,16 +47,16 @@ class FolderSession:
 
         The kernel keeps what follows until it is open.
         """
-        place = {"path": str(folder), "sessionId": SESSION_ID, "keep": False}
+        place = {"path": str(folder), "sessionId": self.session_id, "keep": False}
         return self.kernel.post("openFolder", place)
 
     def post(self, message_type: str, **fields: Any) -> int:
         """Send a request to the session; return its callbackId."""
-        return self.kernel.post(message_type, fields, SESSION_ID)
+        return self.kernel.post(message_type, fields, self.session_id)
 
     def request(self, message_type: str, **fields: Any) -> Any:
         """Return the data of the reply to a request. Raises RefusedByKernel."""
-        return self.kernel.request(message_type, fields, SESSION_ID)
+        return self.kernel.request(message_type, fields, self.session_id)
 
     def search(
         self, folder: Path, fields: dict[str, Any], *, until_complete: bool

@@ -253,16 +253,16 @@ class VectorIndex:
 
     def _list_missing_texts(self, file_id: int, batch: dict[int, str]) -> list[tuple[int, str]]:
         """Return hash and text of a file's chunks that have no vector and are not in the batch."""
-        chunks = self._store.catalog.list_chunks(file_id, self.config.max_chunk_chars)
-        keys = np.array([chunk.text_hash for chunk in chunks], dtype=np.int64)
+        spans = self._store.catalog.list_chunk_spans(file_id, self.config.max_chunk_chars)
+        keys = np.array([key for key, *_ in spans], dtype=np.int64)
         missing = set(self.table.find_missing(keys).tolist()) - batch.keys()
         if not missing:
             return []
         text = self._store.catalog.read_document(file_id)
         texts = {
-            chunk.text_hash: build_embedding_text(chunk.symbols, text[chunk.begin : chunk.end])
-            for chunk in chunks
-            if chunk.text_hash in missing
+            key: build_embedding_text(symbols, text[begin:end])
+            for key, begin, end, symbols in spans
+            if key in missing
         }
         return list(texts.items())
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
-from codekernel.domain.settings import Settings
 from codekernel.settings.live import LiveSettings
+from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
@@ -37,7 +37,10 @@ def get_model_pool() -> "ModelPool":
 
 
 def open_conversations(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
+    user_data: UserData,
+    vault: Vault,
+    settings: LiveSettings,
+    offered: OfferedModels,
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation import conversations  # noqa: PLC0415 - a tenth of a second
@@ -45,8 +48,8 @@ def open_conversations(
     return conversations.open_conversations(
         user_data,
         vault,
-        settings,
-        ApiKeys(vault).get,
+        lambda: offered.extend(settings.current),
+        offered.make_key_finder(lambda: settings.current, ApiKeys(vault).get),
         on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
 
