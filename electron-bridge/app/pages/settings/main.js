@@ -8,7 +8,7 @@ import { html, nothing } from '../common/lit.js';
 import { failureState, loadingState } from '../common/states.js';
 import { toast } from '../common/toast.js';
 import { mountTopBar } from '../common/top_bar.js';
-import { addChatModel, conversationSection } from './conversation_section.js';
+import { conversationSection } from './conversation_section.js';
 import { guardLeaving } from './unsaved_guard.js';
 import { modelsSection } from './models_section.js';
 import { performanceSection } from './performance_section.js';
@@ -118,11 +118,6 @@ function tryAgain() {
   if (store.hardwareFailure) store.loadHardware();
 }
 
-/** Another page leads straight to the dialog. */
-function openWanted() {
-  if (store.saved && location.hash === '#add-model') addChatModel(store);
-}
-
 function entitle() {
   document.title = `${t('settings.title')} · codekernel`;
 }
@@ -132,5 +127,5 @@ guardLeaving(() => store.isDirty);
 onKernelState(({ state }) => state === 'running' && tryAgain());
 onLanguageChange(entitle);
 entitle();
-store.load().then(openWanted);
+store.load();
 store.loadHardware();
