@@ -333,6 +333,7 @@ def _host_tables() -> str:
         ),
         "HOST_CALLS": ("What the app itself answers.", _names(CallTarget.HOST)),
         "MAX_CONVERSATIONS": ("Of one window at a time.", page_api.MAX_CONVERSATIONS),
+        "MAX_REPOSITORIES": ("That a window keeps open.", page_api.MAX_REPOSITORIES),
         "STATUS_FLUSH_INTERVAL_MS": (
             "Statuses of files are sent together so often.",
             page_api.STATUS_FLUSH_INTERVAL_MS,

@@ -8,9 +8,18 @@ export interface ForwardedCalls {
   createRepo(
     fields: MainRequests['createRepo']['fields'],
   ): Promise<MainRequests['createRepo']['data']>;
+  registerFolder(
+    fields: MainRequests['registerFolder']['fields'],
+  ): Promise<MainRequests['registerFolder']['data']>;
   deleteRepo(
     fields: MainRequests['deleteRepo']['fields'],
   ): Promise<MainRequests['deleteRepo']['data']>;
+  listFolders(
+    fields: MainRequests['listFolders']['fields'],
+  ): Promise<MainRequests['listFolders']['data']>;
+  previewFolder(
+    fields: MainRequests['previewFolder']['fields'],
+  ): Promise<MainRequests['previewFolder']['data']>;
   getSettings(): Promise<MainRequests['getSettings']['data']>;
   checkSettings(): Promise<MainRequests['checkSettings']['data']>;
   updateSettings(): Promise<MainRequests['updateSettings']['data']>;
@@ -26,9 +35,17 @@ export interface ForwardedCalls {
   ): Promise<MainRequests['listEndpointModels']['data']>;
   findLocalServers(): Promise<MainRequests['findLocalServers']['data']>;
   getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
+  getIndexes(): Promise<MainRequests['getIndexes']['data']>;
+  getKernelStatus(): Promise<MainRequests['getKernelStatus']['data']>;
   search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
+  findNames(
+    fields: SessionRequests['findNames']['fields'],
+  ): Promise<SessionRequests['findNames']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
   getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;
+  getIndexMap(
+    fields: SessionRequests['getIndexMap']['fields'],
+  ): Promise<SessionRequests['getIndexMap']['data']>;
   pauseIndexing(
     fields: SessionRequests['pauseIndexing']['fields'],
   ): Promise<SessionRequests['pauseIndexing']['data']>;

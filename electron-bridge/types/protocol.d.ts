@@ -77,8 +77,9 @@ export interface AskAgentFolder {
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
  * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
  * alone, which stay the same in every version. `clientVersion`: of codekernel; an older kernel
- * retires. `reattaches`: whether the client goes on with another kernel by itself. `mirror`: copy
- * the histories of what this client asks, or has open, into their repositories.
+ * retires. `reattaches`: whether the client goes on with another kernel by itself. `followRoots`:
+ * with "mcp", the roots of the client come before `folder`, which may be empty. `mirror`: copy the
+ * histories of what this client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -90,6 +91,7 @@ export interface Attach {
   mirror?: boolean;
   clientVersion?: string;
   reattaches?: boolean;
+  followRoots?: boolean;
 }
 
 /**
@@ -212,6 +214,20 @@ export interface FindLocalServers {
   type: 'findLocalServers';
 }
 
+/** Find files and symbols by a part of their name; an addition to the document. */
+export interface FindNames {
+  type: 'findNames';
+  query: string;
+  limit?: number;
+}
+
+/** Rank the code that is like a place, FILE:LINE; an addition to the document. */
+export interface FindRelated {
+  type: 'findRelated';
+  place: string;
+  limit?: number | null;
+}
+
 /** Stream every event after a position, as replies to this one request. */
 export interface FollowAgentSessions {
   type: 'followAgentSessions';
@@ -285,6 +301,15 @@ export interface GetAvailableHardware {
   type: 'getAvailableHardware';
 }
 
+/**
+ * Ask who calls a definition, and what it calls; an addition to the document. `symbol` is a name,
+ * or one with those around it: Class.name.
+ */
+export interface GetCalls {
+  type: 'getCalls';
+  symbol: string;
+}
+
 /** List every chunk of the open repository. */
 export interface GetChunksInfo {
   type: 'getChunksInfo';
@@ -306,6 +331,22 @@ export interface GetGenerationModels {
   type: 'getGenerationModels';
 }
 
+/**
+ * Follow the callers of a file, of lines, or of a name; an addition to the document. `place`: FILE,
+ * FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+ */
+export interface GetImpact {
+  type: 'getImpact';
+  place: string;
+  depth?: number | null;
+}
+
+/** Ask what is indexed and skipped in a folder, '' for all; an addition to the document. */
+export interface GetIndexMap {
+  type: 'getIndexMap';
+  folder?: string;
+}
+
 /** Ask how far the index of the open repository is; an addition to the document. */
 export interface GetIndexStatus {
   type: 'getIndexStatus';
@@ -319,6 +360,16 @@ export interface GetIndexes {
 /** Ask who is attached and what is open. */
 export interface GetKernelStatus {
   type: 'getKernelStatus';
+}
+
+/**
+ * Ask which commits made a file, lines of it, or a definition; an addition to the document. `place`
+ * as of `getImpact`.
+ */
+export interface GetLineHistory {
+  type: 'getLineHistory';
+  place: string;
+  limit?: number | null;
 }
 
 /** Ask for the providers that a chat model can be added from; an addition to the document. */
@@ -379,6 +430,12 @@ export interface ListEndpointModels {
   url: string;
   api?: string;
   keyName?: string | null;
+}
+
+/** List the folders in a folder; without a path, in the home folder. */
+export interface ListFolders {
+  type: 'listFolders';
+  path?: string;
 }
 
 /** An element of `localModelManagement.models`. */
@@ -450,6 +507,12 @@ export interface PositionEntry {
   id: number;
 }
 
+/** Say what would be indexed of a folder, and what that takes. */
+export interface PreviewFolder {
+  type: 'previewFolder';
+  path: string;
+}
+
 /** Read the newest messages, those before a number, or those after one. */
 export interface ReadAgentMessages {
   type: 'readAgentMessages';
@@ -466,6 +529,12 @@ export interface ReadLines {
   filePath: string;
   beginLine: number;
   endLine: number;
+}
+
+/** Register a folder under its name, or a free one; a registered one keeps its name. */
+export interface RegisterFolder {
+  type: 'registerFolder';
+  path: string;
 }
 
 /** An element of `searchSettings.rerankConfig.configs`. */
@@ -488,6 +557,21 @@ export interface Search {
   explain?: boolean;
   semantic?: boolean;
   configs?: string[] | null;
+  facets?: boolean;
+}
+
+/**
+ * Rank the chunks of several repositories together; an addition to the document. `repos` are names,
+ * else all that are registered; `repo:` in the query narrows them.
+ */
+export interface SearchRepos {
+  type: 'searchRepos';
+  query: string;
+  repos?: string[] | null;
+  limit?: number | null;
+  accuracy?: boolean;
+  explain?: boolean;
+  semantic?: boolean;
 }
 
 /** `searchSettings`. */
@@ -699,6 +783,22 @@ export interface AskAgentFolderReply {
   entries: FolderEntryData[];
 }
 
+/** A caller or callee, and the lines of the calls, from 0, which are in the caller. */
+export interface CallEntry {
+  place: DefinitionEntry;
+  lines: number[];
+  certainty: string;
+}
+
+/** One definition of the name; the numbers are what was left out of the lists. */
+export interface CalledDefinition {
+  place: DefinitionEntry;
+  callers: CallEntry[];
+  callees: CallEntry[];
+  moreCallers: number;
+  moreCallees: number;
+}
+
 /** The `data` of a detailed turn: the model's answer uses these tools after the last one. */
 export interface CallsPart {
   type: 'calls';
@@ -714,6 +814,14 @@ export interface CancelAgentMessageReply {
 export interface ChangeEntry {
   filePath: string;
   kind: string;
+}
+
+/** A folder; `isRepository` if it is the top of a git work tree. */
+export interface ChoosableFolder {
+  name: string;
+  path: string;
+  isRepository: boolean;
+  isHidden: boolean;
 }
 
 /** A chunk as one embedding config has it. */
@@ -760,6 +868,15 @@ export interface ClientEntry {
   pid: number | null;
   attachedAt: number;
   repos: string[];
+}
+
+/** A definition; lines count from 1 and include the last one. */
+export interface CodeDefinition {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
 }
 
 /** One selected embedding config. */
@@ -817,6 +934,15 @@ export interface DayUsageEntry {
   cost?: number;
 }
 
+/** A definition, or code outside of all (kind `file`); lines from 0, the last is out. */
+export interface DefinitionEntry {
+  symbol: string;
+  kind: string;
+  filePath: string;
+  beginLine: number;
+  endLine: number;
+}
+
 /** Session -> window: how far the indexing of one file is. */
 export interface EmbeddingStatus {
   type: 'embeddingStatus';
@@ -844,9 +970,26 @@ export interface EventPart {
   localIds: string[];
 }
 
+/** What some of the hits have in common, and how many. */
+export interface FacetValue {
+  value: string;
+  count: number;
+}
+
 /** The servers that answered. */
 export interface FindLocalServersReply {
   servers: LocalServerEntry[];
+}
+
+/** The best first. */
+export interface FindNamesReply {
+  files: FoundFileName[];
+  symbols: FoundName[];
+}
+
+/** Best first, without the place itself. */
+export interface FindRelatedReply {
+  results: SearchResult[];
 }
 
 /** A file or folder; `path` is below the folder of the session. */
@@ -868,6 +1011,18 @@ export interface FollowingPart {
   type: 'following';
   position: PositionEntry;
   resumed: boolean;
+}
+
+/** An indexed file. */
+export interface FoundFileName {
+  filePath: string;
+}
+
+/** A name that is defined in a file, and the line of the definition, from 0. */
+export interface FoundName {
+  name: string;
+  filePath: string;
+  line: number;
 }
 
 /** A chat model as a list shows it; but for the name, additions, if they are known. */
@@ -906,6 +1061,13 @@ export interface GetAvailableHardwareReply {
   coreMLAvailable: boolean;
 }
 
+/** Definitions of one name are apart; `behind` files have not been read yet. */
+export interface GetCallsReply {
+  definitions: CalledDefinition[];
+  more: number;
+  behind: number;
+}
+
 /** Newest first; `damaged` are files of any repository, `running` those to follow. */
 export interface GetConversationsReply {
   conversations: ConversationEntry[];
@@ -923,6 +1085,24 @@ export interface GetGenerationModelsReply {
   currency?: string;
 }
 
+/** Nearest first; `unseen` says what no call graph sees, so that nothing is a promise. */
+export interface GetImpactReply {
+  changed: CodeDefinition[];
+  callers: ReachedEntry[];
+  tests: ReachedEntry[];
+  depth: number;
+  leftOut: number;
+  behind: number;
+  unseen: string;
+}
+
+/** The largest first. */
+export interface GetIndexMapReply {
+  folder: string;
+  entries: IndexMapEntry[];
+  languages: LanguageEntry[];
+}
+
 /** Counts of what is indexed, what waits, and what stands in the way. */
 export interface GetIndexStatusReply {
   state: string;
@@ -934,6 +1114,7 @@ export interface GetIndexStatusReply {
   watching: string;
   trouble: string;
   paused: boolean;
+  notice: string;
 }
 
 /**
@@ -943,6 +1124,17 @@ export interface GetIndexStatusReply {
 export interface GetIndexesReply {
   indexes: IndexEntry[];
   sharedVectorsBytes: number;
+}
+
+/** Newest first. `firstLine` is 0 for a whole file. */
+export interface GetLineHistoryReply {
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  commits: LineCommitEntry[];
+  hasMore: boolean;
+  uncommitted: number[];
+  remarks: string[];
 }
 
 /** The presets, in the order to show them. */
@@ -1006,6 +1198,16 @@ export interface IndexEntry {
   openIn: string[];
 }
 
+/** A file, or a folder with all below it; `language` is that of most bytes. */
+export interface IndexMapEntry {
+  name: string;
+  isFolder: boolean;
+  files: number;
+  bytes: number;
+  language: string;
+  skipped: number;
+}
+
 /** The kernel a client is attached to. */
 export interface KernelInfo {
   kernelVersion: string;
@@ -1041,9 +1243,41 @@ export interface KernelStopping {
   retired: boolean;
 }
 
+/** The indexed files of a language. */
+export interface LanguageEntry {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** The files of a language that would be indexed. */
+export interface LanguageShare {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** A commit; `lines` are those of today that come from it, from 1. */
+export interface LineCommitEntry {
+  id: string;
+  date: string;
+  author: string;
+  subject: string;
+  body: string;
+  lines: number[];
+}
+
 /** The chat models by name. */
 export interface ListEndpointModelsReply {
   models: EndpointModelEntry[];
+}
+
+/** By name; `parent` is empty at the top, `isComplete` false if there are too many. */
+export interface ListFoldersReply {
+  path: string;
+  parent: string;
+  folders: ChoosableFolder[];
+  isComplete: boolean;
 }
 
 /** A server that answered; `preset` is the name of its preset. */
@@ -1162,6 +1396,33 @@ export interface PermissionRuleEntry {
   rule: string;
 }
 
+/**
+ * By names and sizes, without reading files. `skipped` counts files and whole folders by reason.
+ * `isComplete` is false for a folder that is too large to look through in time: then there is more.
+ * `seconds` and `indexBytes` are estimates for the default model.
+ */
+export interface PreviewFolderReply {
+  path: string;
+  files: number;
+  bytes: number;
+  languages: LanguageShare[];
+  skipped: Record<string, number>;
+  seconds: number;
+  indexBytes: number;
+  isComplete: boolean;
+}
+
+/** A definition that calls what changes, `distance` calls away. */
+export interface ReachedEntry {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  distance: number;
+  certainty: string;
+}
+
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */
 export interface ReadAgentMessagesReply {
   messages: SessionMessageEntry[];
@@ -1184,10 +1445,35 @@ export interface Ready {
   type: 'ready';
 }
 
+/** The repository of the folder. */
+export interface RegisterFolderReply {
+  repoName: string;
+  path: string;
+}
+
 /** A repository as a list shows it. */
 export interface RepoEntry {
   name: string;
   path: string;
+}
+
+/** A result and its repository; scores are comparable among repositories. */
+export interface RepoSearchResult {
+  content: string;
+  highlightedContent: string;
+  metadata: string;
+  highlightedMetadata: string;
+  beginLine: number;
+  endLine: number;
+  filePath: string;
+  score: number;
+  chunkId: number;
+  symbol: string;
+  language: string;
+  freshness: string;
+  why?: Record<string, number>;
+  repoName?: string;
+  repoPath?: string;
 }
 
 /** Tokens of one model for one repository. */
@@ -1235,10 +1521,27 @@ export interface RunningEntry {
   query: string;
 }
 
+/** Of `total` hits, the commonest of each first; folders also count for those above them. */
+export interface SearchFacets {
+  total: number;
+  languages: FacetValue[];
+  folders: FacetValue[];
+  kinds: FacetValue[];
+  symbols: FacetValue[];
+}
+
 /** Best first. */
 export interface SearchReply {
   results: SearchResult[];
   type: string;
+  isComplete?: boolean;
+  facets?: SearchFacets;
+}
+
+/** Best first, and how each repository was searched. */
+export interface SearchReposReply {
+  results: RepoSearchResult[];
+  repos: SearchedRepo[];
   isComplete?: boolean;
 }
 
@@ -1257,6 +1560,18 @@ export interface SearchResult {
   language: string;
   freshness: string;
   why?: Record<string, number>;
+}
+
+/**
+ * How the search of one repository went. `error` if it could not be searched; `gap` says what was
+ * not searched of it.
+ */
+export interface SearchedRepo {
+  repoName: string;
+  path: string;
+  hits: number;
+  error: string;
+  gap: string;
 }
 
 /** Session -> window: this session is gone, its id is free, and no reply is expected. */
@@ -1442,6 +1757,9 @@ export interface MainRequests {
     fields: Omit<FollowAgentSessions, 'type'>;
     data: FollowingPart | EventPart | FollowingEnded;
   };
+  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
+  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
+  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
@@ -1455,6 +1773,7 @@ export interface MainRequests {
   openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
   closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
   deleteRepo: { fields: Omit<DeleteRepo, 'type'>; data: undefined };
+  searchRepos: { fields: Omit<SearchRepos, 'type'>; data: SearchReposReply };
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
@@ -1478,6 +1797,9 @@ export interface MainRequests {
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
+  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
+  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
+  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
@@ -1498,13 +1820,16 @@ export interface SessionRequests {
   deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
+  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
+  findNames: { fields: Omit<FindNames, 'type'>; data: FindNamesReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
 }
 
 /** What the kernel says of its own accord. */

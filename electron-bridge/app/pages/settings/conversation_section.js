@@ -59,7 +59,7 @@ export function conversationSection(store) {
  *
  * @param {SettingsStore} store
  */
-async function addChatModel(store) {
+export async function addChatModel(store) {
   const taken = /** @type {any[]} */ (store.value(LISTS.chat)).map(({ name }) => name);
   const entry = await askForChatModel(store.kernel, taken);
   if (!entry) return;

@@ -174,7 +174,8 @@ class WebClient:
     def _start_conversation(self, key: object, question: dict[str, Any]) -> None:
         if not isinstance(key, int) or isinstance(key, bool):
             raise CallFailed(kernel_client.FORBIDDEN, "A conversation needs a number.")
-        session_id = self._sessions.get_session(self.outbox).id
+        session = self._sessions.get_session(self.outbox)
+        session_id = session.id
         number = question.get("conversationId")
 
         def stop() -> None:
@@ -182,7 +183,8 @@ class WebClient:
 
         def forget() -> None:
             with self._changed:
-                self._conversations.pop(key, None)
+                if self._conversations.pop(key, None):
+                    session.answer_count -= 1
                 self._agent_keys.discard(key)
 
         stream = ConversationStream(key, self.outbox.put, forget)
@@ -190,6 +192,7 @@ class WebClient:
             if key in self._conversations or len(self._conversations) >= MAX_CONVERSATIONS:
                 raise CallFailed(kernel_client.FORBIDDEN, "Too many conversations at a time.")
             self._conversations[key] = (stream, stop)
+            session.answer_count += 1
             if question.get("isAgent") is True or question.get("isFollowed") is True:
                 self._agent_keys.add(key)
         try:

@@ -6,12 +6,15 @@ Inside the root, recorded in the undo journal, atomically.
 import errno
 import os
 from pathlib import Path
+from typing import Protocol
 
 from codekernel.agent.edit_review import explain_trimmed
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import ToolError, translate_os_errors
+from codekernel.agent.tool_policy import ToolError, ToolLimits, translate_os_errors
 from codekernel.agent.workspace.atomic_write import create_file, replace_file
+from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.text_file import (
+    FileStates,
     TextFile,
     check_round_trip,
     read_text_file,
@@ -20,7 +23,23 @@ from codekernel.agent.workspace.text_file import (
 from codekernel.domain.confined_path import ConfinedPath
 
 
-def load_text_file(context: ToolContext, path: str) -> TextFile:
+class ReadingContext(Protocol):
+    """What reading needs of a context."""
+
+    @property
+    def root(self) -> WorkspaceRoot:
+        """The folder that files are read in."""
+
+    @property
+    def limits(self) -> ToolLimits:
+        """How large a file may be."""
+
+    @property
+    def file_states(self) -> FileStates:
+        """Which files were read, and as they were."""
+
+
+def load_text_file(context: ReadingContext, path: str) -> TextFile:
     """Read the text file at a path. Raises ToolError."""
     with context.root.reach(path) as place:
         return _load(context, place, path)
@@ -41,7 +60,7 @@ def load_if_exists(context: ToolContext, path: str) -> TextFile | None:
     return load_for_edit(context, path) if exists else None
 
 
-def path_exists(context: ToolContext, path: str) -> bool:
+def path_exists(context: ReadingContext, path: str) -> bool:
     """Return whether something exists at a path."""
     with context.root.reach(path) as place:
         return place.status is not None
@@ -101,7 +120,7 @@ def list_missing_folders(place: ConfinedPath) -> tuple[Path, ...]:
     return tuple(place.root_path.joinpath(*place.parts[:-number]) for number in missing)
 
 
-def _load(context: ToolContext, place: ConfinedPath, path: str) -> TextFile:
+def _load(context: ReadingContext, place: ConfinedPath, path: str) -> TextFile:
     file = read_text_file(place, path, context.limits.max_file_bytes)
     context.file_states.record(file.path, file.status)
     return file

@@ -13,6 +13,7 @@ export const sharedEn = {
   'act.copy': 'Copy',
   'act.choose': 'Choose…',
 
+  'bar.running': '{count} at work',
   'bar.skip': 'Skip to content',
   'bar.navigation': 'Pages',
   'bar.repos': 'Repositories',

@@ -13,6 +13,7 @@ export const sharedZh = {
   'act.copy': '复制',
   'act.choose': '选择…',
 
+  'bar.running': '{count} 项进行中',
   'bar.skip': '跳到正文',
   'bar.navigation': '页面',
   'bar.repos': '代码库',

@@ -181,6 +181,17 @@ export function mountConversation(container, page) {
     draw();
     drawTurns();
     scroll.grown();
+    noteState();
+  }
+
+  /** What is shown goes into the address, and what is at work into the badge. */
+  function noteState() {
+    page.note('talk', { conversation: current.turns.length > 0 ? current.id : undefined });
+    page.running.setOwn(
+      [...open.values()]
+        .filter((one) => one.isRunning)
+        .map(({ id, topic }) => ({ conversation: id, topic })),
+    );
   }
 
   /** @returns {'ready' | 'answering' | 'stopping'} */
@@ -527,8 +538,9 @@ export function mountConversation(container, page) {
   onGrammar(redrawAnswers);
 
   return {
-    shown: () => {
+    shown: ({ conversation }) => {
       isShown = true;
+      if (conversation && conversation !== current.id) show(conversation);
       loadAll();
       scroll.grown();
     },
