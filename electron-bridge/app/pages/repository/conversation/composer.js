@@ -175,8 +175,8 @@ function noModels() {
     </div>
     <a
       class="button primary"
-      href=${pageAddress('settings')}
-      @click=${opensPage('settings', { failed: toastFailure })}
+      href=${pageAddress('settings', { part: 'add-model' })}
+      @click=${opensPage('settings', { part: 'add-model', failed: toastFailure })}
       >${t('ask.none.settings')}</a
     >
   </div>`;
