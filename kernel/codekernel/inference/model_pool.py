@@ -20,13 +20,8 @@ from codekernel.domain.concurrency import CancelToken, RefCounted
 from codekernel.domain.settings import Performance
 from codekernel.errors import InvalidModel
 from codekernel.inference.model_folder import ModelFolder, Pooling, read_model_folder
-from codekernel.inference.model_session import (
-    EncodedText,
-    FloatArray,
-    IntArray,
-    LoadedModel,
-    PrioritySemaphore,
-)
+from codekernel.inference.model_session import LoadedModel, PrioritySemaphore
+from codekernel.inference.onnx_session import EncodedText, FloatArray, IntArray
 from codekernel.inference.providers import CPU, detect_hardware, select_providers
 
 logger = logging.getLogger(__name__)

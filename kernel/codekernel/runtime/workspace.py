@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
@@ -28,8 +28,9 @@ if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.agent.code_queries.context import RepositoryContext
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.conversation.retriever import RepositoryAccess
-    from codekernel.indexing.vector_index import GetTeamVectors, VectorIndex
+    from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.runtime.late_services import TeamServices
 
 logger = logging.getLogger(__name__)
 
@@ -172,12 +173,13 @@ def open_workspace(  # noqa: PLR0913 - what it is made of
     get_model_pool: "Callable[[], ModelPool]",
     throttle: BackgroundThrottle,
     *,
-    get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
+    team: "TeamServices | None" = None,
 ) -> Workspace:
     """Open the index in ``folder``; models and call graph are opened when they are needed."""
-    index = RepositoryIndex(
-        repo.path, folder, get_model_pool, throttle, get_team_vectors=get_team_vectors
-    )
+    shared: dict[str, Any] = {}
+    if team:
+        shared = {"get_team_vectors": team.get_vectors, "restore_index": team.restore_index}
+    index = RepositoryIndex(repo.path, folder, get_model_pool, throttle, **shared)
 
     def reconfigure(changed: Settings) -> None:
         index.reconfigure(build_index_plan(changed, is_certain=True))

@@ -26,8 +26,8 @@ from codekernel.storage.safe_files import explain_os_error
 from codekernel.storage.user_data import UserData
 
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
-    from codekernel.indexing.vector_index import GetTeamVectors
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.runtime.late_services import TeamServices
     from codekernel.runtime.workspace import Workspace
     from codekernel.storage.vector_sweep import VectorSweeper
 
@@ -50,11 +50,11 @@ class Workspaces:
         settings: LiveSettings,
         get_model_pool: "Callable[[], ModelPool]",
         get_linger_seconds: Callable[[], float] = lambda: 0.0,
-        get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
+        team: "TeamServices | None" = None,
     ) -> None:
         """``get_linger_seconds``: how long a workspace stays open after its last session."""
         self._user_data = user_data
-        self._get_team_vectors = get_team_vectors
+        self._team = team
         self._lingering = _LingeringWorkspaces(get_linger_seconds)
         self._settings = settings
         self._get_model_pool = get_model_pool
@@ -165,7 +165,7 @@ class Workspaces:
             self._settings,
             self._get_model_pool,
             self._throttle,
-            get_team_vectors=self._get_team_vectors,
+            team=self._team,
         )
 
     def _delete_discarded(self) -> None:

@@ -18,6 +18,7 @@ from codekernel.search.filters import (
     Filters,
     build_unknown_value_error,
     list_language_names,
+    resolve_file_kinds,
     resolve_languages,
 )
 from codekernel.search.safe_regex import MAX_PATTERN_CHARS, compile_regex
@@ -38,7 +39,7 @@ _FILTER_END = r"(?=\s|$)"
 # Without one of these a query is plain text, as most are.
 _SYNTAX_MARKS = re.compile(r'[:"/\\]')
 
-_KINDS = "lang|path|file|symbol|scope|repo"
+_KINDS = "lang|path|file|kind|symbol|scope|repo"
 
 _ESCAPED = re.compile(rf'\\(?=-?(?:{_KINDS}):\S|["/])')
 
@@ -60,6 +61,7 @@ _FILTER_FIELDS = {
     "lang": "languages",
     "path": "paths",
     "file": "files",
+    "kind": "kinds",
     "symbol": "symbols",
     "scope": "scopes",
     "repo": "repos",
@@ -150,6 +152,8 @@ def _compile_regex(found: re.Match[str]) -> re.Pattern[str]:
 def _parse_filter_values(found: re.Match[str], *, is_error: bool) -> list[str]:
     """Return the values of a filter; none for an unknown language in an error message."""
     value = found["value"] or _unescape(found[3])
+    if found["kind"] == "kind":
+        return [] if is_error else resolve_file_kinds(value)
     if found["kind"] != "lang":
         return [value]
     languages = {name: resolve_languages(name) for name in value.split(",")}

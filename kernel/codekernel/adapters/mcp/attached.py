@@ -195,7 +195,7 @@ def _begin_turn(
 ) -> "Iterator[RunningQuestionTurn]":
     """Begin a turn of a new conversation, with the settings as they are now. Raises KernelError."""
     access, shared = open_access(cancel), services.session_services
-    name = choose_model(shared.settings.current, model, services.user_data.settings_file)
+    name = choose_model(shared.settings.current, model)
     conversations = shared.conversations()
     number = time.time_ns() // 1_000_000
     yield conversations.begin(number, question, name, access, cancel)

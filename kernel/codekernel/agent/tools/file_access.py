@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
+from codekernel.agent.edit_review import explain_trimmed
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import ToolError, ToolLimits, translate_os_errors
 from codekernel.agent.workspace.atomic_write import create_file, replace_file
@@ -79,7 +80,11 @@ def write_text_file(
     """
     if file is None:
         create_text_file(context, tool, path, text)
-    elif (data := encode_text(file, text)) != file.data:
+        return
+    wanted = text
+    if context.review and encode_text(file, text) != file.data:
+        text = context.review(tool, file.display_path, file.text, wanted)
+    if (data := encode_text(file, text)) != file.data:
         with (
             translate_os_errors(file.display_path),
             context.root.reach_real(file.path) as place,
@@ -87,6 +92,8 @@ def write_text_file(
         ):
             status = replace_file(place, data, file.status, temporary)
         context.file_states.record(file.path, status)
+    if text != wanted:
+        raise explain_trimmed(file.display_path, file.text, wanted, text)
 
 
 def create_text_file(context: ToolContext, tool: str, path: str, content: str) -> bytes:
@@ -96,6 +103,8 @@ def create_text_file(context: ToolContext, tool: str, path: str, content: str) -
     """
     reject_surrogates(content)
     data = content.encode()
+    if context.review and not path_exists(context, path):
+        context.review(tool, path, None, content)
     with context.root.reach_to_write(path) as place, translate_os_errors(path):
         try:
             status = _create(context, tool, place, data)

@@ -21,8 +21,10 @@ Modules, in the order data meets them:
     status.py           the kernel that runs, and its end
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
+    pack.py             whole indexes in a team's store
     share.py            what a team's store holds
     models.py           installed models and API keys
+    models_add.py       set up a chat model
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
     doctor_hub.py       check the hub
