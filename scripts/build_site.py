@@ -35,6 +35,8 @@ MENU: dict[str, dict[str, str]] = {
     "How to": {
         f"docs/{name}.md": f"how-to/{name}.md"
         for name in (
+            "queries",
+            "models",
             "app",
             "install-agents",
             "vscode",
@@ -47,6 +49,7 @@ MENU: dict[str, dict[str, str]] = {
         )
     },
     "Reference": {
+        "docs/commands.md": "commands.md",
         "reference/commands.md": "reference/commands.md",
         "reference/settings.md": "reference/settings.md",
         "reference/messages.md": "reference/messages.md",

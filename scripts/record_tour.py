@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import venv
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "tour.webp"
 MAX_BYTES = 3_000_000
-PILLOW = "pillow==12.3.0"
+PILLOW = "pillow==13.0.0"
 QUALITY = 70
 TIMEOUT_SECONDS = 900
 
@@ -66,9 +67,8 @@ def record(django: Path, folder: Path) -> None:
 
 def join(frames: list[dict[str, Any]]) -> None:
     """Write the picture, which repeats for ever."""
-    from PIL import Image  # noqa: PLC0415 - no dependency of the project: see run_with_pillow
-
-    first, *others = (Image.open(frame["file"]).convert("RGB") for frame in frames)
+    image = import_module("PIL.Image")  # no dependency of the project: see run_with_pillow
+    first, *others = (image.open(frame["file"]).convert("RGB") for frame in frames)
     first.save(
         PICTURE,
         save_all=True,

@@ -49,7 +49,7 @@ def read_interfaces() -> dict[str, tuple[str, str]]:
 
 
 def _describe_commands(parser: argparse.ArgumentParser) -> Iterator[str]:
-    yield "# Commands\n\nMade from the program's own help.\n"
+    yield "# Options of all commands\n\nMade from the program's own help.\n"
     for name, command in list_commands(parser):
         yield f"## {name}\n"
         if command.description:
