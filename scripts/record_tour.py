@@ -23,7 +23,6 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "pictures" / "tour.webp"
 MAX_BYTES = 3_000_000
 PILLOW = "pillow==13.0.0"
-QUALITY = 70
 TIMEOUT_SECONDS = 900
 
 
@@ -75,7 +74,7 @@ def join(frames: list[dict[str, Any]]) -> None:
         append_images=others,
         duration=[frame["milliseconds"] for frame in frames],
         loop=0,
-        quality=QUALITY,
+        lossless=True,  # a few colours and sharp letters: smaller so than with losses
         method=6,
     )
 
