@@ -12,6 +12,7 @@ PACKAGE = ROOT / "kernel" / "codekernel"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
 # What a person reads before they try it; the rest is in docs/.
 MAX_README_WORDS = 900
+MAX_TOUR_BYTES = 3_000_000
 LOCKS = sorted(ROOT.glob("requirements*.lock"))
 
 
@@ -88,6 +89,15 @@ def test_every_command_is_described() -> None:
 
 def test_the_front_page_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) < MAX_README_WORDS
+
+
+def test_the_moving_picture_is_light_and_short() -> None:
+    content = (ROOT / "docs" / "pictures" / "tour.webp").read_bytes()
+    assert len(content) <= MAX_TOUR_BYTES
+    # Of each frame of a WebP: position and size, then the milliseconds.
+    frames = [found.end() for found in re.finditer(b"ANMF....", content, re.DOTALL)]
+    milliseconds = [int.from_bytes(content[at + 12 : at + 15], "little") for at in frames]
+    assert 10_000 <= sum(milliseconds) <= 15_000
 
 
 def test_every_picture_is_shown_by_a_document() -> None:
