@@ -94,6 +94,8 @@ export interface Question {
   isAgent?: boolean;
   /** No new task: show the one that an agent works on in this conversation. */
   isFollowed?: boolean;
+  /** Each edit of the agent waits as a diff until somebody has accepted it. */
+  reviews?: boolean;
 }
 
 export interface ConverseOptions {

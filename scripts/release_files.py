@@ -25,7 +25,6 @@ WINDOWS_APP = "codekernel-win32-X64.zip"
 SUMS = "SHA256SUMS"
 # As Homebrew names it; pyproject.toml says which are supported.
 HOMEBREW_PYTHON = "python@3.13"
-MAX_MCP_DESCRIPTION_CHARS = 100
 
 
 @dataclass(frozen=True)

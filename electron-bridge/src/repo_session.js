@@ -21,6 +21,7 @@ export class RepoSession extends EventEmitter {
   #policy;
   /** Whether an openRepo is pending; its reply then decides the state of the session. */
   #isOpening = false;
+  #conversations = 0;
   /** @type {KernelError | null} */
   #lostReason = null;
 
@@ -75,8 +76,18 @@ export class RepoSession extends EventEmitter {
    * @param {import('./conversation.js').Question} question
    * @param {import('./conversation.js').ConverseOptions} [options]
    */
-  converse(question, options) {
-    return converse(this.exchange, this.id, question, options);
+  async *converse(question, options) {
+    this.#conversations += 1;
+    try {
+      yield* converse(this.exchange, this.id, question, options);
+    } finally {
+      this.#conversations -= 1;
+    }
+  }
+
+  /** Whether an answer is being written. */
+  get isAnswering() {
+    return this.#conversations > 0;
   }
 
   /** Open it, for the first time or again; rejects with the kernel's reason. */

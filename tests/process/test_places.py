@@ -1,4 +1,4 @@
-"""getRelated and getCalls over a real kernel process."""
+"""findRelated and getCalls over a real kernel process."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -37,20 +37,18 @@ def data_of(kernel: KernelProcess, message: str, **fields: Any) -> Any:
 
 
 def test_code_like_a_place_is_found_without_the_place_itself(opened: KernelProcess) -> None:
-    results = data_of(opened, "getRelated", filePath="one.py", line=1)["results"]
+    results = data_of(opened, "findRelated", place="one.py:2")["results"]
     assert results[0]["filePath"] == "two.py"
     assert "one.py" not in {result["filePath"] for result in results}
 
 
 def test_as_many_related_places_as_were_asked_for(opened: KernelProcess) -> None:
-    assert len(data_of(opened, "getRelated", filePath="one.py", line=1, limit=1)["results"]) == 1
+    assert len(data_of(opened, "findRelated", place="one.py:2", limit=1)["results"]) == 1
 
 
-@pytest.mark.parametrize("place", [("gone.py", 0), ("one.py", 4000), ("one.py", -1)])
-def test_a_place_that_is_not_indexed_is_refused(
-    opened: KernelProcess, place: tuple[str, int]
-) -> None:
-    reply = opened.request("getRelated", session=1, filePath=place[0], line=place[1])
+@pytest.mark.parametrize("place", ["gone.py:1", "one.py:4001"])
+def test_a_place_that_is_not_indexed_is_refused(opened: KernelProcess, place: str) -> None:
+    reply = opened.request("findRelated", session=1, place=place)
     assert code_of(reply) == "WRONG_PARAM"
 
 

@@ -23,6 +23,7 @@ VERSION = codekernel.__version__
 WHEEL = f"codekernel-{VERSION}-py3-none-any.whl"
 PACKAGING = ROOT / "scripts" / "packaging"
 WORKFLOWS = ROOT / ".github" / "workflows"
+MAX_MCP_DESCRIPTION_CHARS = 100
 # Of a released Python, with the system it is built on.
 PINNED_IMAGE = re.compile(r"python:3\.\d+(-slim)?-[a-z]+$")
 
@@ -94,7 +95,7 @@ def test_winget_gets_three_files_that_agree(folder: Path) -> None:
 
 def test_the_registry_of_mcp_servers_is_told_of_this_package(folder: Path) -> None:
     server = json.loads((folder / "server.json").read_text(encoding="utf-8"))
-    assert len(server["description"]) <= release_files.MAX_MCP_DESCRIPTION_CHARS
+    assert len(server["description"]) <= MAX_MCP_DESCRIPTION_CHARS
     (package,) = server["packages"]
     assert (package["identifier"], package["version"]) == ("codekernel", VERSION)
     assert server["version"] == VERSION

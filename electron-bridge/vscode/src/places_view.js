@@ -62,7 +62,10 @@ export class PlacesView {
    */
   async showRelated({ folder, filePath, line }) {
     const session = await this.link.open(folder);
-    const { results } = await session.request('getRelated', { filePath, line, limit: 20 });
+    const { results } = await session.request('findRelated', {
+      place: `${filePath}:${line + 1}`,
+      limit: 20,
+    });
     const nodes = results.map((result) => relatedNode({ ...result, folder: session.path }));
     const from = `${path.posix.basename(filePath)}:${line + 1}`;
     this.#show(nodes, nodes.length ? `Like ${from}` : `Nothing is like ${from}.`);

@@ -5,7 +5,9 @@ Importing this package fills the two routers of context.py. Modules:
     context.py        services and routers
     kernel.py         the kernel that clients share
     repos.py          start, stop, repositories and sessions
+    folders.py        choose a folder, and register it
     search.py         search and the state of the index
+    code_queries.py   impact, history of lines, code like a place
     places.py         what an editor asks about a place in the code
     conversation.py   conversations and turns of the agent
     agent_sessions.py  agent sessions that every device sees
@@ -15,7 +17,9 @@ Importing this package fills the two routers of context.py. Modules:
 
 from codekernel.handlers import (
     agent_sessions,
+    code_queries,
     conversation,
+    folders,
     kernel,
     places,
     repos,
@@ -23,4 +27,14 @@ from codekernel.handlers import (
     settings,
 )
 
-__all__ = ["agent_sessions", "conversation", "kernel", "places", "repos", "search", "settings"]
+__all__ = [
+    "agent_sessions",
+    "code_queries",
+    "conversation",
+    "folders",
+    "kernel",
+    "places",
+    "repos",
+    "search",
+    "settings",
+]

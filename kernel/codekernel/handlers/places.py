@@ -1,8 +1,8 @@
-"""What is like a place in the code, and who calls it: for editors."""
+"""Who calls a definition, and what it calls: for editors."""
 
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.call_graph import CallChainNode, CallChainQuery, CallChainSteps
-from codekernel.domain.untrusted_text import decode_path, encode_path
+from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import session_router
 from codekernel.protocol.messages.places import (
@@ -11,23 +11,11 @@ from codekernel.protocol.messages.places import (
     DefinitionEntry,
     GetCalls,
     GetCallsReply,
-    GetRelated,
-    GetRelatedReply,
 )
 from codekernel.runtime.sessions import Session
-from codekernel.search.highlight import Highlighter, build_search_result
 
 # A front end waits a minute for a reply; a first question reads the calls of every file.
 CALLS_TIMEOUT_SECONDS = 40.0
-
-
-@session_router.handles(GetRelated, lane=Lane.OWN_THREAD)
-def get_related(message: GetRelated, session: Session) -> GetRelatedReply:
-    """Rank the code that is like that at a line."""
-    searcher = session.workspace.searcher
-    hits = searcher.find_related(decode_path(message.file_path), message.line + 1, message.limit)
-    highlight = Highlighter([])
-    return GetRelatedReply([build_search_result(hit, highlight, explain=False) for hit in hits])
 
 
 @session_router.handles(GetCalls, lane=Lane.OWN_THREAD)

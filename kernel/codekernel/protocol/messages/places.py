@@ -1,28 +1,10 @@
-"""What an editor asks about a place in the code: what is like it, and who calls it."""
+"""What an editor asks about a definition: who calls it, and what it calls."""
 
 from typing import Annotated
 
 from msgspec import Meta
 
 from codekernel.protocol.envelope import Message, ReplyData
-from codekernel.protocol.messages.search import SearchResult
-
-# As many as a list in an editor shows.
-MAX_RELATED = 100
-
-
-class GetRelated(Message, frozen=True, tag="getRelated"):
-    """Rank the code that is like that at a line, from 0; an addition to the document."""
-
-    file_path: str
-    line: Annotated[int, Meta(ge=0)]
-    limit: Annotated[int, Meta(ge=1, le=MAX_RELATED)] = 10
-
-
-class GetRelatedReply(ReplyData, frozen=True):
-    """Best first; what overlaps the place itself is left out."""
-
-    results: list[SearchResult]
 
 
 class GetCalls(Message, frozen=True, tag="getCalls"):
