@@ -35,7 +35,7 @@ from codekernel.domain.index import (
 )
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
-from codekernel.search.boosts import apply_boosts
+from codekernel.search.boosts import apply_boosts, is_any_file_named
 from codekernel.search.filters import Filters, raise_for_unknown_filters
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.phrase_match import (
@@ -115,9 +115,11 @@ def search_hybrid(
     candidates = retrieve_candidates(index, query, max_candidates, filters)
     if not has_match(query, candidates):
         return Ranking()
-    fused = fuse_scores(candidates, query.kind)
-    boosted = apply_boosts(query, fused, candidates.chunks)
-    compared = select_phrase_candidates(query, candidates.lexical, candidates.chunks)
+    chunks = candidates.chunks
+    is_unnamed = query.kind in PROSE_KINDS and not is_any_file_named(query, chunks.values())
+    fused = fuse_scores(candidates, query.kind, is_unnamed=is_unnamed)
+    boosted = apply_boosts(query, fused, chunks, is_unnamed=is_unnamed)
+    compared = select_phrase_candidates(query, candidates.lexical, chunks)
     if compared:
         texts = index.store.catalog.read_chunk_texts(compared)
         boosted = boost_phrases(boosted, measure_phrases(query, texts))
