@@ -81,6 +81,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("codekernel hub join https://host:7443 --code 123456", "add this machine to a hub"),
     ),
     "share": (("codekernel share status", "what the store of your team holds"),),
+    "pack": (
+        ("codekernel pack build", "index a commit and send the index to the team"),
+        ("codekernel pack pull", "open this repository with the nearest index of the team"),
+    ),
     "key": (("codekernel key set deepseek", "asks for the key and keeps it encrypted"),),
     "completion": (("source <(codekernel completion bash)", "in ~/.bashrc"),),
     "man": (("codekernel man > codekernel.1", "the manual page, made of this help"),),

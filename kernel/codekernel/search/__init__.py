@@ -15,6 +15,9 @@ Modules, in the order data meets them:
     boosts.py             boosts by defined names, paths and mentions; kinds of file lowered
     phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
+    file_kinds.py         what kind of file a path names
+    facets.py             what hits could be narrowed down to
+    name_finder.py        files and symbols by a part of their name
     scopes.py             packages of a repository by their manifests
     related.py            code like a place
     federation.py         several repositories as one ranking
