@@ -94,7 +94,7 @@ def retrieve_candidates(
     catalog = index.store.catalog
     has_filters = filters != NO_FILTERS
     count = FILTERED_CANDIDATES_FACTOR * max_candidates if has_filters else max_candidates
-    lexical, found = _search_indexes(index, query, count)
+    lexical, found = search_indexes(index, query, count)
     chunks: dict[int, IndexedChunk] = {}
     semantic: list[ScoredIds] = []
     embedded: list[frozenset[int]] = []
@@ -120,8 +120,11 @@ def retrieve_candidates(
     )
 
 
-def _search_indexes(
-    index: SearchableIndex, query: Query, count: int
+def search_indexes(
+    index: SearchableIndex,
+    query: Query,
+    count: int,
+    min_parallel_documents: int = MIN_PARALLEL_DOCUMENTS,
 ) -> tuple[ScoredIds, list[ScoredIds]]:
     """Search the lexical index and each vector index; large ones at the same time.
 
@@ -129,7 +132,7 @@ def _search_indexes(
     """
     lexical, vector_indexes = index.store.lexical, index.vector_indexes
     search = partial(_search_vectors, query=query.semantic_query, count=count)
-    if not vector_indexes or lexical.document_count < MIN_PARALLEL_DOCUMENTS:
+    if not vector_indexes or lexical.document_count < min_parallel_documents:
         return lexical.search(query.terms, count), list(map(search, vector_indexes))
     under_way = [_load_executor().submit(search, each) for each in vector_indexes]
     try:
