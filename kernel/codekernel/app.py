@@ -392,7 +392,10 @@ class Kernel:
                 error = str(self._fatal_error) or type(self._fatal_error).__name__
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, KernelServerCrashed(error=error))
             elif isinstance(self._listener, LocalListener):
-                stopping = KernelStopping(reason=self._stop_reason)
+                # Without an answer to ``attach`` a client would take this for a refusal.
+                stopping = KernelStopping(
+                    reason=self._stop_reason, retired=not client.dispatcher.has_answered
+                )
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, stopping)
 
         return client.shut_down(say_last)
