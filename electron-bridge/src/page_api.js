@@ -14,7 +14,10 @@ export const CHANNELS = Object.freeze({
 export const MAIN_PAGE_CALLS = Object.freeze([
   'getRepos',
   'createRepo',
+  'registerFolder',
   'deleteRepo',
+  'listFolders',
+  'previewFolder',
   'getSettings',
   'checkSettings',
   'updateSettings',
@@ -22,19 +25,28 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'hasApiKey',
 ]);
 
 /** What the page of a repository may call. @type {readonly string[]} */
 export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'openRepo',
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -44,13 +56,18 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** Requests to the session of the window that calls. @type {readonly string[]} */
 export const SESSION_CALLS = Object.freeze([
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -60,6 +77,9 @@ export const SESSION_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What the app itself answers. @type {readonly string[]} */
@@ -75,6 +95,9 @@ export const HOST_CALLS = Object.freeze([
 
 /** Of one window at a time. */
 export const MAX_CONVERSATIONS = 8;
+
+/** That a window keeps open. */
+export const MAX_REPOSITORIES = 3;
 
 /** Statuses of files are sent together so often. */
 export const STATUS_FLUSH_INTERVAL_MS = 50;

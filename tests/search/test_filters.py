@@ -2,6 +2,7 @@ from dataclasses import fields
 
 import pytest
 from codekernel.search.filters import Filters, is_path_match, resolve_languages
+from codekernel.search.query_syntax import parse_search_expression
 from hypothesis import given
 from hypothesis import strategies as st
 from support.indexed_chunks import indexed_chunk
@@ -144,3 +145,12 @@ def test_a_filter_and_its_opposite_never_agree(filters: Filters, path: str, lang
     assert not (has_wish and filters.accepts(one) and opposite.accepts(one))
     if filters.accepts(one):
         assert filters.accepts_file(path, language)
+
+
+def test_a_kind_of_files_is_a_filter() -> None:
+    tests_only = parse_search_expression("login kind:tests").filters
+    assert tests_only.accepts_file("tests/test_login.py", "python")
+    assert not tests_only.accepts_file("src/login.py", "python")
+    code = parse_search_expression("login -kind:docs,test").filters
+    assert code.accepts_file("src/login.py", "python")
+    assert not code.accepts_file("docs/login.md", "markdown")

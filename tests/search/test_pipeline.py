@@ -187,3 +187,13 @@ def test_a_hit_that_only_words_found_is_pending_until_a_model_has_read_it(
     (tmp_path / "c.py").unlink()
     freshness = {hit.chunk.path: hit.freshness for hit in searcher.search("socket", 10)}
     assert freshness == {"b.py": "changed since indexed"}
+
+
+def test_an_exact_match_is_a_whole_match_and_all_matches_are_counted(
+    store: IndexStore, tmp_path: Path
+) -> None:
+    searcher = Searcher(tmp_path, Index(store))
+    found = searcher.run_search('"return 1"', 1, CancelToken(), accuracy=False)
+    assert [hit.score for hit in found.hits] == [1.0]
+    assert len(found.ranked) == 2
+    assert not found.is_complete

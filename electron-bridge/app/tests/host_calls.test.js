@@ -37,12 +37,17 @@ async function opened(t, options) {
     settingsSaver,
     windows,
   });
-  const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: calls });
+  const opening = [];
+  const openInEditor = (fields, contents, session) =>
+    fields.filePath === 'x'
+      ? void opening.push(requireRepository(session))
+      : calls.openInEditor(fields, contents, session);
+  const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: { ...calls, openInEditor } });
   const [first, second] = [1, 2].map((id) => new FakeWindow(ipcMain, id, PAGE));
   for (const { contents } of [first, second]) {
     ipc.addWindow(contents, { page: PAGE, calls: ['openRepo', 'search', ...HOST_CALLS] });
   }
-  return { bridge, first, second, copied, chosen, shown, calls };
+  return { bridge, first, second, copied, chosen, shown, calls, opening };
 }
 
 test('every call that windows may make exists, and no other', async (t) => {
@@ -72,12 +77,13 @@ test('text is copied, and nothing else', async (t) => {
   assert.deepEqual(copied, ['a.py:7']);
 });
 
-test('a window opens files of its own repository, not of another window’s', async (t) => {
-  const { bridge, first, second } = await opened(t);
+test('a window opens files of the repository that it shows', async (t) => {
+  const { first, second, opening } = await opened(t);
+  await first.kernel.openRepo({ repoName: 'before' });
   await first.kernel.openRepo({ repoName: 'a' });
   await second.kernel.openRepo({ repoName: 'b' });
-  assert.equal(requireRepository(bridge, first.contents), '/repos/a');
-  assert.equal(requireRepository(bridge, second.contents), '/repos/b');
+  for (const { kernel } of [first, second]) await kernel.host('openInEditor', { filePath: 'x' });
+  assert.deepEqual(opening, ['/repos/a', '/repos/b']);
 });
 
 test('a window without a repository opens no file', async (t) => {

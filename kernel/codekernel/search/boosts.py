@@ -14,6 +14,7 @@ from functools import lru_cache
 from itertools import takewhile
 
 from codekernel.domain.index import Chunk, IndexedChunk, Signal
+from codekernel.search.file_kinds import DATA_PATH, DOCUMENTATION_PATH, EXAMPLE_PATH, TEST_PATH
 from codekernel.search.query_parser import Query
 from codekernel.search.word_forms import stem, stem_words
 
@@ -76,34 +77,13 @@ _MAX_FOLDERS = 3
 
 _PATH_CACHE_SIZE = 65_536
 
-_TEST_PATH = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|spec|specs|testing|testdata|test_?fixtures?|fixtures|e2e|benches"
-    r"|benchmarks?|bench|mocks?)(?:/|$)"
-    r"|(?:^|/)(?:test_[^/]*|[^/]*[_.-](?:test|tests|spec|bench)\.[a-z]+"
-    r"|[^/]*(?:Tests?|Spec|TestCase|IT)\.(?:java|kt|scala|cs|swift|php)|conftest\.py)$"
-)
-
-_EXAMPLE_PATH = re.compile(
-    r"(?:^|/)(?:examples?|samples?|demos?|docs_src|playground|tutorials?|_examples)(?:/|$)"
-)
-
-_DOCUMENTATION_PATH = re.compile(
-    r"(?:^|/)(?:docs?|documentation|website|changelogs?|site)(?:/|$)|\.(?:md|rst|mdx|txt|adoc)$"
-)
-
-_DOCUMENTATION = "documentation"
-
-_DATA_PATH = re.compile(
-    r"\.(?:json|ya?ml|toml|lock|cfg|ini|xml|csv|css|scss|html?|svg|properties|gradle|kts|sbt|cmake"
-    r"|csproj|sln|bazel|bzl|mk|am|in|m4)$"
-    r"|(?:^|/)(?:CMakeLists\.txt|Makefile|BUILD|Dockerfile)[^/]*$"
-)
-
 _VENDORED_PATH = re.compile(
     r"(?:^|/)(?:compat|_compat|legacy|deprecated|vendor|third_party|_vendor)(?:/|\.|$)"
 )
 
 _DECLARATION_PATH = re.compile(r"\.d\.[cm]?ts$")
+
+_DOCUMENTATION = "documentation"
 
 # Factors of a score. Each was tried at .15, .3, .6 and 1 on the benchmark: without the one for
 # tests .864 instead of .873, for documentation .868; the others hardly matter there, and keep a
@@ -112,9 +92,9 @@ _DECLARATION_PATH = re.compile(r"\.d\.[cm]?ts$")
 _TEST_FILE_FACTOR = 0.3
 
 _FILE_KIND_FACTORS: tuple[tuple[re.Pattern[str], float, str], ...] = (
-    (_EXAMPLE_PATH, 0.5, "example"),
-    (_DOCUMENTATION_PATH, 0.5, _DOCUMENTATION),
-    (_DATA_PATH, 0.6, "data"),
+    (EXAMPLE_PATH, 0.5, "example"),
+    (DOCUMENTATION_PATH, 0.5, _DOCUMENTATION),
+    (DATA_PATH, 0.6, "data"),
     (_VENDORED_PATH, 0.7, "vendored or kept for compatibility"),
     (_DECLARATION_PATH, 0.7, "declarations"),
 )
@@ -161,7 +141,7 @@ def classify_path(path: str) -> FileKind:
     return FileKind(
         name_stems=name_stems,
         folder_stems=frozenset().union(*map(stem_words, folders)) - name_stems,
-        is_test=bool(_TEST_PATH.search(path)),
+        is_test=bool(TEST_PATH.search(path)),
         factor=math.prod((factor for _, factor, _ in found), start=1.0),
         labels=tuple(label for _, _, label in found),
     )

@@ -150,6 +150,17 @@ def read_opstamp(folder: Path) -> int | None:
     return int(found[1]) if found else None
 
 
+def list_lexical_files(folder: Path) -> list[str]:
+    """Return the names of the files of the last commit. Raises LexicalIndexDamaged."""
+    try:
+        meta = json.loads((folder / TANTIVY_META_FILE).read_bytes())
+        return [TANTIVY_META_FILE, *_list_segment_files(meta)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise build_lexical_damage(
+            folder, f"{TANTIVY_META_FILE} cannot be read: {error}"
+        ) from error
+
+
 def _list_segment_files(meta: dict[str, Any]) -> Iterator[str]:
     for segment in meta["segments"]:
         name = segment["segment_id"].replace("-", "")
@@ -307,6 +318,16 @@ class LexicalIndex:
             return []
         query = Query.const_score_query(Query.boolean_query(every), 1.0)
         return [number for number, _ in self._run_query(query, k)]
+
+    def count_matches(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return for the stem of each term how many chunks have it in their text."""
+        with translate_tantivy_errors(self._folder):
+            searcher = self._index.searcher()
+            return {stem: searcher.doc_freq(BODY, stem) for stem in self._analyze(terms)}
+
+    def list_stems(self, text: str) -> frozenset[str]:
+        """Return the stems of all terms of a text."""
+        return frozenset(stem_text(text).split())
 
     def _analyze(self, terms: Sequence[str]) -> list[str]:
         return list(dict.fromkeys(load_stemmer().analyze(" ".join(terms[:MAX_QUERY_TERMS]))))

@@ -3,6 +3,7 @@
 Any number of threads may read; each query is answered from one snapshot.
 """
 
+import re
 import threading
 from array import array
 from collections import deque
@@ -247,6 +248,17 @@ class Catalog:
         """Return for each key the chunks with that text; several files may hold the same text."""
         with self._borrow_reader() as reader:
             return reader.find_chunks_by_key(keys)
+
+    def find_chunks_defining(self, part: str, limit: int) -> list[IndexedChunk]:
+        """Return chunks of one size that define a name which contains ``part``, in any case."""
+        sizes = self.list_chunk_sizes()
+        pattern = re.sub(r"([\\%_])", r"\\\1", part)
+        return self._parse(
+            parse_chunk_row,
+            f"{SELECT_CHUNKS} WHERE chunk.defines LIKE ? ESCAPE '\\'"
+            " AND chunk.input_length = ? LIMIT ?",
+            *(f"%{pattern}%", min(sizes, default=0), limit),
+        )
 
     def read_chunk_texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the text of each chunk that still exists, by its id."""
