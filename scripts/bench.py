@@ -11,7 +11,8 @@ clients: one kernel for terminals, front ends and MCP servers; hub: agent sessio
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
 everything goes wrong; team: what a second developer saves by the store of the team;
 install: from the wheel to the first answer in an empty environment;
-growth: time, memory and disk by size; install_size: what is installed; all: docs/performance.md.
+growth: time, memory and disk by size; vector_scan: a search of vectors alone; install_size: what
+is installed; all: renews docs/performance.md.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -27,7 +28,7 @@ BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
-    "install", "growth", "install_size", "all",
+    "install", "growth", "vector_scan", "install_size", "all",
 )  # fmt: skip
 
 # A file called mcp.py would hide the library of that name.

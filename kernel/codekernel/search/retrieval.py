@@ -103,7 +103,7 @@ def retrieve_candidates(
     has_filters = filters != NO_FILTERS
     count = FILTERED_CANDIDATES_FACTOR * max_candidates if has_filters else max_candidates
     scored_count = max(count, SCORED_CHUNKS)
-    scored, compared = _search_indexes(index, query, scored_count)
+    scored, compared = search_indexes(index, query, scored_count)
     lexical = scored[:count]
     chunks: dict[int, IndexedChunk] = {}
     semantic: list[ScoredIds] = []
@@ -144,8 +144,11 @@ def _assign_cosines(
     return {number: by_key.get(chunk.text_hash, farthest) for number, chunk in chunks.items()}
 
 
-def _search_indexes(
-    index: SearchableIndex, query: Query, count: int
+def search_indexes(
+    index: SearchableIndex,
+    query: Query,
+    count: int,
+    min_parallel_documents: int = MIN_PARALLEL_DOCUMENTS,
 ) -> tuple[ScoredIds, list[ScoredIds]]:
     """Search the lexical index and each vector index; large ones at the same time.
 
@@ -153,7 +156,7 @@ def _search_indexes(
     """
     lexical, vector_indexes = index.store.lexical, index.vector_indexes
     search = partial(_search_vectors, query=query.semantic_query, count=count)
-    if not vector_indexes or lexical.document_count < MIN_PARALLEL_DOCUMENTS:
+    if not vector_indexes or lexical.document_count < min_parallel_documents:
         return lexical.search(query.terms, count), list(map(search, vector_indexes))
     under_way = [_load_executor().submit(search, each) for each in vector_indexes]
     try:

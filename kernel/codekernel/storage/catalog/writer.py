@@ -132,19 +132,15 @@ def create_tables(database: sqlite3.Connection) -> None:
     database.executescript(f"BEGIN;{made}COMMIT;")
 
 
-def _prepare_catalog(database: sqlite3.Connection, path: Path) -> bool:
-    """Make the tables in a new database, or check its format; raises CatalogDamaged.
-
-    Returns whether the database is new.
-    """
+def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
+    """Make the tables in a new database, or check its format; raises CatalogDamaged."""
     # FULL: the lexical index is flushed at each commit, and must not get ahead of these rows.
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     # Only PageChecksums moves pages out of the log, and saves their checksums.
     database.execute("PRAGMA wal_autocheckpoint = 0")
     version = read_user_version(database)
-    is_new = version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone()
-    if is_new:
+    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
         create_tables(database)
     elif version != CATALOG_FORMAT:
         raise CatalogDamaged(
@@ -154,7 +150,6 @@ def _prepare_catalog(database: sqlite3.Connection, path: Path) -> bool:
     elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
         # Made before changes were tracked.
         database.executescript(f"BEGIN;{CHANGE_TRACKING_SQL}COMMIT;")
-    return is_new
 
 
 class CatalogWriter:
@@ -169,7 +164,7 @@ class CatalogWriter:
         with translate_sqlite_errors(path):
             self._database = connect_catalog(path)
             with close_on_error(self._database):
-                self._is_new = _prepare_catalog(self._database, path)
+                _prepare_catalog(self._database, path)
                 self._database.execute("SELECT path FROM pending").fetchall()  # a first look
 
     def close(self) -> None:
@@ -202,13 +197,7 @@ class CatalogWriter:
             self._checksums.checkpoint(self._database)
 
     def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
-        """Compare every page with its checksum; raises CatalogDamaged.
-
-        Nothing is compared at once after the catalog was made: its checksums come with its pages.
-        """
-        if self._is_new:
-            self._is_new = False
-            return
+        """Compare every page with its checksum; raises CatalogDamaged."""
         if not self._checksums.verify(between_steps):
             with translate_sqlite_errors(self._path):
                 check_integrity(self._database, self._path)
