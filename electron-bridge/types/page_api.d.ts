@@ -74,4 +74,5 @@ export type HostCall =
   | 'openInEditor'
   | 'openWindow'
   | 'copyText'
+  | 'showProgress'
   | 'restartKernel';

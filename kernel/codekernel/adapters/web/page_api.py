@@ -52,7 +52,7 @@ _CALLS = {
         " answerPermission undoAgentTurn"
     ),
     (CallTarget.HOST, _ALL): (
-        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"
+        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText showProgress restartKernel"
     ),
 }
 
