@@ -10,6 +10,7 @@ inbox (WorkRequest) that scans, chunks and writes on one thread, and embeds on a
 
 Modules, in the order data meets them:
 
+    folder_preview.py    what would be indexed of a folder, before it is
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
     index_state.py       states, inboxes and events of its two threads; the progress of each file
@@ -20,5 +21,6 @@ Modules, in the order data meets them:
     embed_worker.py      the thread that embeds
     model_swap.py        which vector indexes are searched while the settings change
     vector_index.py      one model and its vectors
+    index_map.py         what is indexed and skipped, folder by folder
     battery.py           whether the machine runs on its battery
 """
