@@ -10,8 +10,8 @@ import { waitUntilIndexed } from '../stories/searching.js';
 import { launchBrowser } from '../support/browser.js';
 import { makeWorkspace, settingsFor } from '../support/workspace.js';
 
-const SEARCHES = 500;
-const WARM_UP = 100;
+const SEARCHES = Number(process.argv[3] ?? 500);
+const WARM_UP = Math.floor(SEARCHES / 5);
 const CHANGES = 20;
 const WORDS =
   'session request model field query cache template form user login admin migration signal view url test file index column join filter value error message email token'.split(
