@@ -9,7 +9,8 @@ compare: this checkout against another one; code_size: how much code there is an
 mcp: tokens of the tools' schemas and of typical answers;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
-everything goes wrong; pages: the app in a browser, from key to results; team: what a second developer saves by the store of the team.
+everything goes wrong; pages: the app in a browser, from key to results; team: what a second
+developer saves by the store of the team.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.

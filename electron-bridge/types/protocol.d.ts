@@ -686,6 +686,14 @@ export interface ChangeEntry {
   kind: string;
 }
 
+/** A folder; `isRepository` if it is the top of a git work tree. */
+export interface ChoosableFolder {
+  name: string;
+  path: string;
+  isRepository: boolean;
+  isHidden: boolean;
+}
+
 /** A chunk as one embedding config has it. */
 export interface ChunkInfo {
   chunkId: number;
@@ -814,16 +822,8 @@ export interface FacetValue {
 
 /** The best first. */
 export interface FindNamesReply {
-  files: FoundFile[];
-  symbols: FoundName[];
-}
-
-/** A folder; `isRepository` if it is the top of a git work tree. */
-export interface FolderEntry {
-  name: string;
-  path: string;
-  isRepository: boolean;
-  isHidden: boolean;
+  files: NamedFile[];
+  symbols: NamedSymbol[];
 }
 
 /** A file or folder; `path` is below the folder of the session. */
@@ -845,18 +845,6 @@ export interface FollowingPart {
   type: 'following';
   position: PositionEntry;
   resumed: boolean;
-}
-
-/** An indexed file. */
-export interface FoundFile {
-  filePath: string;
-}
-
-/** A name that is defined in a file, and the line of the definition, from 0. */
-export interface FoundName {
-  name: string;
-  filePath: string;
-  line: number;
 }
 
 /** A chat model as a list shows it. */
@@ -1045,7 +1033,7 @@ export interface LanguageShare {
 export interface ListFoldersReply {
   path: string;
   parent: string;
-  folders: FolderEntry[];
+  folders: ChoosableFolder[];
   isComplete: boolean;
 }
 
@@ -1088,6 +1076,18 @@ export interface ModelEntry {
   dimension: number | null;
   description: string;
   trouble: string;
+}
+
+/** An indexed file. */
+export interface NamedFile {
+  filePath: string;
+}
+
+/** A name that is defined in a file, and the line of the definition, from 0. */
+export interface NamedSymbol {
+  name: string;
+  filePath: string;
+  line: number;
 }
 
 /** The index of an open repository. */

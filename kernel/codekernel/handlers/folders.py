@@ -21,7 +21,7 @@ def list_folders_in(message: messages.ListFolders, services: Services) -> messag
         path=str(found.path),
         parent="" if parent == found.path else str(parent),
         folders=[
-            messages.FolderEntry(
+            messages.ChoosableFolder(
                 name=each.path.name,
                 path=str(each.path),
                 is_repository=each.is_repository,

@@ -20,8 +20,6 @@ from codekernel.protocol.messages.search import (
     FacetValue,
     FindNames,
     FindNamesReply,
-    FoundFile,
-    FoundName,
     GetChunksInfo,
     GetIndexMap,
     GetIndexMapReply,
@@ -33,6 +31,8 @@ from codekernel.protocol.messages.search import (
     LanguageEntry,
     MeasureEmbedding,
     MeasureEmbeddingReply,
+    NamedFile,
+    NamedSymbol,
     PauseIndexing,
     PauseIndexingReply,
     Search,
@@ -103,9 +103,9 @@ def find_names(message: FindNames, session: Session) -> FindNamesReply:
 
     paths, symbols = session.workspace.index.query_catalog(find)
     return FindNamesReply(
-        files=[FoundFile(file_path=encode_path(path)) for path in paths],
+        files=[NamedFile(file_path=encode_path(path)) for path in paths],
         symbols=[
-            FoundName(name=each.name, file_path=encode_path(each.path), line=each.line)
+            NamedSymbol(name=each.name, file_path=encode_path(each.path), line=each.line)
             for each in symbols
         ],
     )

@@ -52,7 +52,8 @@ _CALLS = {
         " answerPermission undoAgentTurn"
     ),
     (CallTarget.HOST, _ALL): (
-        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText showProgress restartKernel"
+        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText showProgress"
+        " restartKernel"
     ),
 }
 

@@ -9,7 +9,7 @@ class ListFolders(Message, frozen=True, tag="listFolders"):
     path: str = ""
 
 
-class FolderEntry(ReplyData, frozen=True):
+class ChoosableFolder(ReplyData, frozen=True):
     """A folder; ``isRepository`` if it is the top of a git work tree."""
 
     name: str
@@ -23,7 +23,7 @@ class ListFoldersReply(ReplyData, frozen=True):
 
     path: str
     parent: str
-    folders: list[FolderEntry]
+    folders: list[ChoosableFolder]
     is_complete: bool
 
 

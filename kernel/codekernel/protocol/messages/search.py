@@ -81,13 +81,13 @@ class FindNames(Message, frozen=True, tag="findNames"):
     limit: Annotated[int, Meta(ge=1, le=MAX_FOUND_NAMES)] = 20
 
 
-class FoundFile(ReplyData, frozen=True):
+class NamedFile(ReplyData, frozen=True):
     """An indexed file."""
 
     file_path: str
 
 
-class FoundName(ReplyData, frozen=True):
+class NamedSymbol(ReplyData, frozen=True):
     """A name that is defined in a file, and the line of the definition, from 0."""
 
     name: str
@@ -98,8 +98,8 @@ class FoundName(ReplyData, frozen=True):
 class FindNamesReply(ReplyData, frozen=True):
     """The best first."""
 
-    files: list[FoundFile]
-    symbols: list[FoundName]
+    files: list[NamedFile]
+    symbols: list[NamedSymbol]
 
 
 class GetChunksInfo(Message, frozen=True, tag="getChunksInfo"):
