@@ -5,7 +5,7 @@
  * never gets ipcRenderer, a channel's name of its own choice, or a session id.
  */
 
-const { contextBridge, ipcRenderer, webUtils } = require('electron');
+const { contextBridge, ipcRenderer } = require('electron');
 
 // Made by scripts/make_bridge_types.py from kernel/codekernel/adapters/web/page_api.py. Do not edit.
 const CHANNELS = {
@@ -30,6 +30,9 @@ const CALLS = [
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
@@ -51,6 +54,9 @@ const CALLS = [
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ];
 const EVENTS = [
   'embeddingStatus',
@@ -120,5 +126,4 @@ contextBridge.exposeInMainWorld('kernel', {
   host: (name, fields) => unpacked(ipcRenderer.invoke(CHANNELS.CALL, name, fields)),
   converse,
   on,
-  pathOfFile: (file) => webUtils.getPathForFile(file),
 });

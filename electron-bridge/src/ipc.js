@@ -108,7 +108,8 @@ export class KernelIpc {
     if (!Number.isSafeInteger(key)) throw forbiddenError('A conversation needs a number.');
     const { modelName, conversationId, query } = question;
     const [isAgent, isFollowed] = [question.isAgent === true, question.isFollowed === true];
-    const fields = { modelName, conversationId, query, isAgent, isFollowed };
+    const reviews = question.reviews === true;
+    const fields = { modelName, conversationId, query, isAgent, isFollowed, reviews };
     client.startConversation(Number(key), await this.#sessions.get(client), fields);
   }
 

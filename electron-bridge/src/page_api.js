@@ -25,6 +25,9 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
@@ -53,6 +56,9 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** Requests to the session of the window that calls. @type {readonly string[]} */
@@ -71,6 +77,9 @@ export const SESSION_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What the app itself answers. @type {readonly string[]} */

@@ -29,15 +29,20 @@ export class RepoSession extends EventEmitter {
    * @param {import('./request_client.js').RequestClient} exchange
    * @param {number} id
    * @param {string} repoName
-   * @param {{ owner?: unknown, restarts?: ConstructorParameters<typeof RestartPolicy>[0] }} [more]
-   *   `owner`: whose session it is, say a window; the bridge only keeps it
+   * @param {{
+   *   owner?: unknown,
+   *   folder?: string,
+   *   restarts?: ConstructorParameters<typeof RestartPolicy>[0],
+   * }} [more] `owner`: whose session it is, say a window; the bridge only keeps it; `folder`: whose
+   *   repository it is, instead of a name
    */
-  constructor(exchange, id, repoName, { owner, restarts } = {}) {
+  constructor(exchange, id, repoName, { owner, folder, restarts } = {}) {
     super();
     this.exchange = exchange;
     this.id = id;
     this.repoName = repoName;
     this.owner = owner;
+    this.folder = folder;
     this.path = '';
     this.#policy = new RestartPolicy(restarts);
   }
@@ -91,10 +96,14 @@ export class RepoSession extends EventEmitter {
     if (this.#state !== 'opening') this.#prepared = new Deferred();
     this.#state = 'opening';
     this.#isOpening = true;
-    const fields = { repoName: this.repoName, sessionId: this.id };
+    const [type, what] = this.folder
+      ? ['openFolder', { path: this.folder }]
+      : ['openRepo', { repoName: this.repoName }];
+    const fields = { ...what, sessionId: this.id };
     try {
-      const data = await this.exchange.request(MAIN_SESSION_ID, 'openRepo', fields);
+      const data = await this.exchange.request(MAIN_SESSION_ID, type, fields);
       this.#isOpening = false;
+      this.repoName = data.repoName;
       this.path = data.path;
     } catch (error) {
       this.#isOpening = false;

@@ -29,6 +29,11 @@ export interface ForwardedCalls {
     fields: MainRequests['setApiKey']['fields'],
   ): Promise<MainRequests['setApiKey']['data']>;
   testApi(fields: MainRequests['testApi']['fields']): Promise<MainRequests['testApi']['data']>;
+  getModelPresets(): Promise<MainRequests['getModelPresets']['data']>;
+  listEndpointModels(
+    fields: MainRequests['listEndpointModels']['fields'],
+  ): Promise<MainRequests['listEndpointModels']['data']>;
+  findLocalServers(): Promise<MainRequests['findLocalServers']['data']>;
   getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
   getIndexes(): Promise<MainRequests['getIndexes']['data']>;
   getKernelStatus(): Promise<MainRequests['getKernelStatus']['data']>;
@@ -50,7 +55,9 @@ export interface ForwardedCalls {
   readLines(
     fields: SessionRequests['readLines']['fields'],
   ): Promise<SessionRequests['readLines']['data']>;
-  getApiUsage(): Promise<SessionRequests['getApiUsage']['data']>;
+  getApiUsage(
+    fields: SessionRequests['getApiUsage']['fields'],
+  ): Promise<SessionRequests['getApiUsage']['data']>;
   getConversations(): Promise<SessionRequests['getConversations']['data']>;
   getConversation(
     fields: SessionRequests['getConversation']['fields'],
@@ -64,6 +71,13 @@ export interface ForwardedCalls {
   undoAgentTurn(
     fields: SessionRequests['undoAgentTurn']['fields'],
   ): Promise<SessionRequests['undoAgentTurn']['data']>;
+  getPermissionRules(): Promise<SessionRequests['getPermissionRules']['data']>;
+  deletePermissionRule(
+    fields: SessionRequests['deletePermissionRule']['fields'],
+  ): Promise<SessionRequests['deletePermissionRule']['data']>;
+  forkConversation(
+    fields: SessionRequests['forkConversation']['fields'],
+  ): Promise<SessionRequests['forkConversation']['data']>;
 }
 
 /** The calls of `window.kernel.host`. */

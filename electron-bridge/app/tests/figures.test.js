@@ -28,6 +28,7 @@ const status = (changes) => ({
   configs: [{ ...config, chunks: 100, waiting: 50 }],
   watching: 'watching',
   trouble: '',
+  notice: '',
   ...changes,
 });
 

@@ -21,13 +21,16 @@ from codekernel.cli.process import run_and_exit
 _COMMAND_MODULES = {
     "doctor_lark": "doctor_chats",
     "doctor_telegram": "doctor_chats",
+    "history": "code_queries",
+    "impact": "code_queries",
     "key": "models",
+    "related": "code_queries",
     "stop": "status",
     "uninstall": "install",
 }
 
 
-_NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
+_NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol|scope|repo):")
 
 
 def run_command(words: list[str]) -> NoReturn:

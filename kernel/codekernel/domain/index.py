@@ -258,6 +258,7 @@ class RepositoryIndexStatus:
     watching: str = ""
     trouble: str = ""
     paused: bool = False
+    notice: str = ""  # what a person may like to know, and need not act on
 
 
 @dataclass(frozen=True, slots=True)

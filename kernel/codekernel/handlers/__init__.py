@@ -7,6 +7,8 @@ Importing this package fills the two routers of context.py. Modules:
     repos.py          start, stop, repositories and sessions
     folders.py        choose a folder, and register it
     search.py         search and the state of the index
+    code_queries.py   impact, history of lines, code like a place
+    places.py         what an editor asks about a place in the code
     conversation.py   conversations and turns of the agent
     agent_sessions.py  agent sessions that every device sees
     agent_session_requests.py  what they ask of the sync engine
@@ -15,12 +17,24 @@ Importing this package fills the two routers of context.py. Modules:
 
 from codekernel.handlers import (
     agent_sessions,
+    code_queries,
     conversation,
     folders,
     kernel,
+    places,
     repos,
     search,
     settings,
 )
 
-__all__ = ["agent_sessions", "conversation", "folders", "kernel", "repos", "search", "settings"]
+__all__ = [
+    "agent_sessions",
+    "code_queries",
+    "conversation",
+    "folders",
+    "kernel",
+    "places",
+    "repos",
+    "search",
+    "settings",
+]

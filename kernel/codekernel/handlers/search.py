@@ -10,7 +10,7 @@ from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import build_embedding_text, format_chunk_metadata
 from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path
 from codekernel.errors import WrongParam
-from codekernel.handlers.context import session_router
+from codekernel.handlers.context import Services, main_router, session_router
 from codekernel.indexing.index_map import IndexMap, build_index_map
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.protocol.envelope import encode_ascii_json
@@ -20,6 +20,8 @@ from codekernel.protocol.messages.search import (
     FacetValue,
     FindNames,
     FindNamesReply,
+    FoundFileName,
+    FoundName,
     GetChunksInfo,
     GetIndexMap,
     GetIndexMapReply,
@@ -31,13 +33,15 @@ from codekernel.protocol.messages.search import (
     LanguageEntry,
     MeasureEmbedding,
     MeasureEmbeddingReply,
-    NamedFile,
-    NamedSymbol,
     PauseIndexing,
     PauseIndexingReply,
+    RepoSearchResult,
     Search,
+    SearchedRepo,
     SearchFacets,
     SearchReply,
+    SearchRepos,
+    SearchReposReply,
     SkippedFile,
 )
 from codekernel.runtime.sessions import Session
@@ -60,6 +64,9 @@ MAX_TIMED_TEXTS = 48
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
+    from codekernel.runtime.repository_search import select_repositories  # noqa: PLC0415 - heavy
+
+    select_repositories([session.repo], None, message.query)  # what repo: says must be this one
     limit = message.limit or session.services.settings.current.search_limit
     workspace = session.workspace
     searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()
@@ -103,12 +110,45 @@ def find_names(message: FindNames, session: Session) -> FindNamesReply:
 
     paths, symbols = session.workspace.index.query_catalog(find)
     return FindNamesReply(
-        files=[NamedFile(file_path=encode_path(path)) for path in paths],
+        files=[FoundFileName(file_path=encode_path(path)) for path in paths],
         symbols=[
-            NamedSymbol(name=each.name, file_path=encode_path(each.path), line=each.line)
+            FoundName(name=each.name, file_path=encode_path(each.path), line=each.line)
             for each in symbols
         ],
     )
+
+
+@main_router.handles(SearchRepos, lane=Lane.OWN_THREAD)
+def search_several(message: SearchRepos, services: Services) -> SearchReposReply:
+    """Rank the chunks of several repositories together."""
+    from codekernel.runtime.repository_search import search_repos, select_repositories  # noqa: PLC0415 - heavy
+    from codekernel.search.federation import FederatedQuery  # noqa: PLC0415
+
+    repos = select_repositories(services.repos.list_all(), message.repos, message.query)
+    limit = message.limit or services.settings.current.search_limit
+    asked = FederatedQuery(message.query, limit, message.accuracy, message.semantic)
+    found = search_repos(services.workspaces, repos, asked, services.stopping)
+    paths = {repo.name: str(repo.path) for repo in repos}
+    highlight = Highlighter(found.highlight_terms)
+    results = [
+        RepoSearchResult.from_result(
+            build_search_result(hit, highlight, explain=message.explain), name, paths[name]
+        )
+        for name, hit in found.hits
+    ]
+    searched = [
+        SearchedRepo(
+            repo_name=each.repo_name,
+            path=paths[each.repo_name],
+            hits=each.hit_count,
+            error=each.error,
+            gap=each.gap,
+        )
+        for each in found.outcomes
+    ]
+    if found.is_complete:
+        return SearchReposReply(results=results, repos=searched)
+    return SearchReposReply(results=results, repos=searched, is_complete=False)
 
 
 @session_router.handles(GetChunksInfo, lane=Lane.OWN_THREAD)

@@ -306,6 +306,7 @@ class EmbedWorker:
             return
         self._config_errors.pop(config, None)
         self._swap.add_warming(index)
+        self._needs_compaction = True
         self._enqueue_missing(index)
 
     def _close_indexes(self, vector_indexes: "Sequence[VectorIndex]") -> None:

@@ -154,9 +154,13 @@ class EndpointResponse:
 
 
 def read_response(
-    response: httpx.Response, *, cancel: CancelToken, ends_at: float
+    response: httpx.Response,
+    *,
+    cancel: CancelToken,
+    ends_at: float,
+    max_bytes: int = MAX_BODY_BYTES,
 ) -> EndpointResponse:
-    """Read a response and close it; what lies beyond the size limit is dropped."""
+    """Read a response and close it; what lies beyond ``max_bytes`` is dropped."""
     route = get_route(response.request)
     body = bytearray()
     with closing(_iter_body(response)) as pieces:
@@ -166,9 +170,9 @@ def read_response(
                 raise NetworkError(explain_stopped(route))
             if time.monotonic() >= ends_at:
                 raise NetworkError(explain_timeout(route))
-            if len(body) >= MAX_BODY_BYTES:
+            if len(body) >= max_bytes:
                 break
-    text = body[:MAX_BODY_BYTES].decode("utf-8", errors="replace")
+    text = body[:max_bytes].decode("utf-8", errors="replace")
     return EndpointResponse(response.status_code, response.headers, text, route)
 
 

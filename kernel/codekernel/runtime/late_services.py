@@ -4,20 +4,23 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codekernel.domain.concurrency import Lazy, make_switch_interval_setter
-from codekernel.domain.settings import Settings
+from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.settings.live import LiveSettings
+from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
-    from codekernel.indexing.vector_index import GetTeamVectors
+    from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.packs.pack_opening import PackOpener
     from codekernel.sharing.team import Team
+    from codekernel.sharing.team_vectors import TeamVectors
 
 
 def preload_modules() -> None:
@@ -34,7 +37,10 @@ def get_model_pool() -> "ModelPool":
 
 
 def open_conversations(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
+    user_data: UserData,
+    vault: Vault,
+    settings: LiveSettings,
+    offered: OfferedModels,
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation import conversations  # noqa: PLC0415 - a tenth of a second
@@ -42,24 +48,50 @@ def open_conversations(
     return conversations.open_conversations(
         user_data,
         vault,
-        settings,
-        ApiKeys(vault).get,
+        lambda: offered.extend(settings.current),
+        offered.make_key_finder(lambda: settings.current, ApiKeys(vault).get),
         on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
 
 
-def make_team_vectors_getter(
-    user_data: UserData, settings: LiveSettings, keys: ApiKeys, environ: Mapping[str, str]
-) -> "GetTeamVectors":
-    """Return what finds the team's vectors of a model; nothing is opened yet."""
+class TeamServices:
+    """What open repositories have of their team; nothing is opened before it is needed."""
 
-    def open_team() -> "Team":
-        from codekernel.sharing.team import Team  # noqa: PLC0415 - with the first repository
+    def __init__(
+        self,
+        user_data: UserData,
+        settings: LiveSettings,
+        keys: ApiKeys,
+        environ: Mapping[str, str],
+    ) -> None:
+        def open_team() -> "Team":
+            from codekernel.sharing.team import Team  # noqa: PLC0415 - with the first repository
 
-        return Team(user_data, lambda: settings.current.sharing, keys.get, environ)
+            return Team(user_data, lambda: settings.current.sharing, keys.get, environ)
 
-    team = Lazy(open_team)
-    return lambda model, dimensions: team().get_vectors(model, dimensions)
+        def open_packs() -> "PackOpener":
+            from codekernel.packs.pack_opening import PackOpener  # noqa: PLC0415 - as above
+
+            return PackOpener(self._team(), user_data.sharing_folder)
+
+        self._settings = settings
+        self._team, self._packs = Lazy(open_team), Lazy(open_packs)
+
+    def get_vectors(self, model: str, dimensions: int) -> "TeamVectors | None":
+        """Return the team's vectors of a model."""
+        return self._team().get_vectors(model, dimensions)
+
+    def restore_index(
+        self,
+        root: Path,
+        plan: "IndexPlan",
+        folder: Path,
+        cancel: CancelToken,
+        report: Callable[[str], None],
+    ) -> bool:
+        """Write the index that the team has of a repository into a folder, if it has one."""
+        is_shared = bool(self._settings.current.sharing.store)
+        return is_shared and self._packs().restore(root, plan, folder, cancel, report)
 
 
 def remove_unfinished_writes(user_data: UserData) -> None:

@@ -1,4 +1,4 @@
-"""Search filters: lang:, path:, file:, kind:, symbol:, each also negated with a minus.
+"""Search filters: lang: path: file: kind: symbol: scope: repo:, each also negated with a minus.
 
 Filters of one kind are alternatives, filters of different kinds must all match, a negated filter
 always excludes; matching ignores case. A value that nothing has is an error with near spellings.
@@ -90,6 +90,12 @@ class Filters:
     not_symbols: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
     not_kinds: tuple[str, ...] = ()
+    # Packages by name or folder; resolve_scopes makes folders of them.
+    scopes: tuple[str, ...] = ()
+    not_scopes: tuple[str, ...] = ()
+    # Repositories, chosen before any of them is searched.
+    repos: tuple[str, ...] = ()
+    not_repos: tuple[str, ...] = ()
 
     @property
     def names_as_text(self) -> str:
@@ -115,7 +121,12 @@ class Filters:
             and _is_allowed(
                 self.kinds, self.not_kinds, lambda value: value == detect_file_kind(path)
             )
+            and _is_allowed(self.scopes, self.not_scopes, lambda scope: is_below(path, scope))
         )
+
+    def accepts_repo(self, name: str) -> bool:
+        """Return whether a repository is to be searched."""
+        return _is_allowed(self.repos, self.not_repos, lambda value: _is_name_match(value, name))
 
 
 NO_FILTERS = Filters()
@@ -195,6 +206,15 @@ def _is_glob_match(wanted: Sequence[str], parts: Sequence[str]) -> bool:
         if not reached:
             return False
     return len(parts) in reached
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a file is in a folder; the empty one is the root."""
+    return not folder or path.startswith(f"{folder}/")
+
+
+def _is_name_match(value: str, name: str) -> bool:
+    return fnmatchcase(name.lower(), value.lower().replace("[", "[[]"))
 
 
 def _is_allowed(wanted: Sequence[str], unwanted: Sequence[str], has: Callable[[str], bool]) -> bool:

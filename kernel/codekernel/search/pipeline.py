@@ -16,7 +16,7 @@ present   here              texts, freshness, scores 0..1
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -61,6 +61,7 @@ from codekernel.search.retrieval import (
     has_match,
     retrieve_candidates,
 )
+from codekernel.search.scopes import resolve_scopes
 from codekernel.search.text_scan import MAX_MATCHES, find_regex_matches, scan_texts
 from codekernel.storage.index_store import IndexStore
 
@@ -229,6 +230,8 @@ class Searcher:
     ) -> tuple[HitList, bool]:
         """Return the hits, and whether the index still had all of their texts."""
         query = parse_query(expression.query_text)
+        filters = resolve_scopes(expression.filters, self.index.store.catalog)
+        expression = replace(expression, filters=filters)
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
         else:

@@ -1,10 +1,10 @@
 """Recognize the parts of a query.
 
-parse_search_expression splits the text into filters (lang: path: file: kind: symbol:, negated with
-a minus) and either plain text, or "exact strings" and one /regex/: beside plain text, quotes and
-slashes are punctuation. A backslash makes ordinary text of any of them, and in error messages,
-stack traces and multi-line text no syntax counts. The other functions find error messages and stack
-traces.
+parse_search_expression splits the text into filters (lang: path: file: symbol: scope: repo:,
+negated with a minus) and either plain text, or "exact strings" and one /regex/: beside plain text,
+quotes and slashes are punctuation. A backslash makes ordinary text of any of them, and in error
+messages, stack traces and multi-line text no syntax counts. The other functions find error messages
+and stack traces.
 """
 
 import re
@@ -39,10 +39,12 @@ _FILTER_END = r"(?=\s|$)"
 # Without one of these a query is plain text, as most are.
 _SYNTAX_MARKS = re.compile(r'[:"/\\]')
 
-_ESCAPED = re.compile(r'\\(?=-?(?:lang|path|file|kind|symbol):\S|["/])')
+_KINDS = "lang|path|file|kind|symbol|scope|repo"
+
+_ESCAPED = re.compile(rf'\\(?=-?(?:{_KINDS}):\S|["/])')
 
 _FILTER = re.compile(
-    rf"(?P<negated>-?)(?P<kind>lang|path|file|kind|symbol):"
+    rf"(?P<negated>-?)(?P<kind>{_KINDS}):"
     rf"(?:{_QUOTED}|(?P<value>(?!:|//|\")\S{{1,{MAX_FILTER_VALUE_CHARS}}})){_FILTER_END}"
 )
 
@@ -61,6 +63,8 @@ _FILTER_FIELDS = {
     "file": "files",
     "kind": "kinds",
     "symbol": "symbols",
+    "scope": "scopes",
+    "repo": "repos",
 }
 
 

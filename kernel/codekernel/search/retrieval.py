@@ -1,7 +1,10 @@
 """Retrieve the candidates of a query: lexical, semantic, and chunks of mentioned files."""
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import NamedTuple, Protocol
 
 from codekernel.domain.index import IndexedChunk
@@ -27,6 +30,9 @@ MAX_MENTIONED_CHUNKS = 200
 # all share words with the code, so that none is rejected. A sentence, which has stop words, is
 # always answered: in a small folder it may find what it means with a cosine of .1.
 MIN_COSINE = 0.4
+
+# Below, handing a search to a thread and back costs more than there is to gain: 0.1 ms.
+MIN_PARALLEL_DOCUMENTS = 50_000
 
 ScoredIds = Sequence[tuple[int, float]]
 
@@ -88,12 +94,11 @@ def retrieve_candidates(
     catalog = index.store.catalog
     has_filters = filters != NO_FILTERS
     count = FILTERED_CANDIDATES_FACTOR * max_candidates if has_filters else max_candidates
-    lexical = index.store.lexical.search(query.terms, count)
+    lexical, found = _search_indexes(index, query, count)
     chunks: dict[int, IndexedChunk] = {}
     semantic: list[ScoredIds] = []
     embedded: list[frozenset[int]] = []
-    for vector_index in index.vector_indexes:
-        nearest = vector_index.search(query.semantic_query, count)
+    for nearest in found:
         keys = [key for key, _ in nearest]
         by_key = catalog.find_chunks_by_key(keys)
         semantic.append(
@@ -113,6 +118,33 @@ def retrieve_candidates(
         chunks,
         frozenset.intersection(*embedded or [frozenset()]),
     )
+
+
+def _search_indexes(
+    index: SearchableIndex, query: Query, count: int
+) -> tuple[ScoredIds, list[ScoredIds]]:
+    """Search the lexical index and each vector index; large ones at the same time.
+
+    All of them leave the interpreter lock while they scan.
+    """
+    lexical, vector_indexes = index.store.lexical, index.vector_indexes
+    search = partial(_search_vectors, query=query.semantic_query, count=count)
+    if not vector_indexes or lexical.document_count < MIN_PARALLEL_DOCUMENTS:
+        return lexical.search(query.terms, count), list(map(search, vector_indexes))
+    under_way = [_load_executor().submit(search, each) for each in vector_indexes]
+    try:
+        return lexical.search(query.terms, count), [each.result() for each in under_way]
+    finally:
+        wait(under_way)  # no thread looks at an index that is about to be closed
+
+
+def _search_vectors(vector_index: SemanticIndex, query: str, count: int) -> ScoredIds:
+    return vector_index.search(query, count)
+
+
+@cache
+def _load_executor() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="vectors")
 
 
 def has_match(query: Query, candidates: Candidates) -> bool:

@@ -7,13 +7,16 @@ import { onKernelState } from '../common/kernel_state.js';
 import { html, nothing } from '../common/lit.js';
 import { failureState, loadingState } from '../common/states.js';
 import { toast } from '../common/toast.js';
-import { conversationSection } from './conversation_section.js';
+import { addChatModel, conversationSection } from './conversation_section.js';
 import { guardLeaving } from './unsaved_guard.js';
 import { modelsSection } from './models_section.js';
 import { performanceSection } from './performance_section.js';
 import { searchSection } from './search_section.js';
 import { SECTIONS } from './section.js';
 import { SettingsStore } from './store.js';
+
+/** The part of the address that opens the dialog for another chat model. */
+const ADD_MODEL = 'add-model';
 
 /**
  * @param {HTMLElement} main
@@ -124,14 +127,21 @@ export function mount(main) {
   document.addEventListener('keydown', (event) => isShown && saveByKey(event));
   guardLeaving(() => store.isDirty);
   onKernelState(({ state }) => state === 'running' && tryAgain());
-  store.load();
+  const loaded = store.load();
   store.loadHardware();
+
+  /** @param {string} part another page leads to a section, or straight to a dialog */
+  async function showPart(part) {
+    await loaded;
+    if (part === ADD_MODEL && store.saved) addChatModel(store);
+    else document.getElementById(part)?.scrollIntoView();
+  }
 
   return {
     show: ({ part }) => {
       isShown = true;
       draw();
-      queueMicrotask(() => part && document.getElementById(part)?.scrollIntoView());
+      if (part) showPart(part);
     },
     hide: () => {
       isShown = false;

@@ -15,6 +15,9 @@ export const CALLS = Object.freeze([
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
@@ -36,6 +39,9 @@ export const CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What `window.kernel.on` takes. @type {readonly string[]} */

@@ -42,6 +42,7 @@ _CALLS = {
     (CallTarget.KERNEL, _MAIN): (
         "getRepos createRepo registerFolder deleteRepo listFolders previewFolder getSettings"
         " checkSettings updateSettings getModels getAvailableHardware setApiKey testApi"
+        " getModelPresets listEndpointModels findLocalServers"
     ),
     (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus",
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
@@ -49,7 +50,7 @@ _CALLS = {
     (CallTarget.SESSION, _REPOSITORY): (
         "search findNames getChunksInfo getIndexStatus getIndexMap pauseIndexing getSkippedFiles"
         " readLines getApiUsage getConversations getConversation deleteConversation"
-        " answerPermission undoAgentTurn"
+        " answerPermission undoAgentTurn getPermissionRules deletePermissionRule forkConversation"
     ),
     (CallTarget.HOST, _ALL): (
         "hostInfo chooseFolder saveSettings openInEditor openWindow copyText showProgress"

@@ -1,8 +1,8 @@
 """Search, the list of chunks, and the status, pausing and skipped files of the index."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from codekernel.protocol.envelope import Message, ReplyData
 
@@ -81,13 +81,13 @@ class FindNames(Message, frozen=True, tag="findNames"):
     limit: Annotated[int, Meta(ge=1, le=MAX_FOUND_NAMES)] = 20
 
 
-class NamedFile(ReplyData, frozen=True):
+class FoundFileName(ReplyData, frozen=True):
     """An indexed file."""
 
     file_path: str
 
 
-class NamedSymbol(ReplyData, frozen=True):
+class FoundName(ReplyData, frozen=True):
     """A name that is defined in a file, and the line of the definition, from 0."""
 
     name: str
@@ -98,8 +98,55 @@ class NamedSymbol(ReplyData, frozen=True):
 class FindNamesReply(ReplyData, frozen=True):
     """The best first."""
 
-    files: list[NamedFile]
-    symbols: list[NamedSymbol]
+    files: list[FoundFileName]
+    symbols: list[FoundName]
+
+
+class SearchRepos(Message, frozen=True, tag="searchRepos"):
+    """Rank the chunks of several repositories together; an addition to the document.
+
+    ``repos`` are names, else all that are registered; ``repo:`` in the query narrows them.
+    """
+
+    query: str
+    repos: list[str] | None = None
+    limit: Annotated[int, Meta(ge=1)] | None = None
+    accuracy: bool = False
+    explain: bool = False
+    semantic: bool = True
+
+
+class RepoSearchResult(SearchResult, frozen=True, omit_defaults=True):
+    """A result and its repository; scores are comparable among repositories."""
+
+    repo_name: str = ""
+    repo_path: str = ""
+
+    @classmethod
+    def from_result(cls, result: SearchResult, name: str, path: str) -> Self:
+        """Return a result with its repository."""
+        return cls(**structs.asdict(result), repo_name=name, repo_path=path)
+
+
+class SearchedRepo(ReplyData, frozen=True):
+    """How the search of one repository went.
+
+    ``error`` if it could not be searched; ``gap`` says what was not searched of it.
+    """
+
+    repo_name: str
+    path: str
+    hits: int
+    error: str
+    gap: str
+
+
+class SearchReposReply(ReplyData, frozen=True):
+    """Best first, and how each repository was searched."""
+
+    results: list[RepoSearchResult]
+    repos: list[SearchedRepo]
+    is_complete: bool | UnsetType = UNSET
 
 
 class GetChunksInfo(Message, frozen=True, tag="getChunksInfo"):
@@ -224,6 +271,7 @@ class GetIndexStatusReply(ReplyData, frozen=True):
     watching: str
     trouble: str
     paused: bool
+    notice: str
 
 
 class EmbeddingStatus(Message, frozen=True, tag="embeddingStatus"):

@@ -227,6 +227,18 @@ class Catalog:
             *((file_id,) if max_chunk_chars is None else (file_id, max_chunk_chars)),
         )
 
+    def list_chunk_spans(
+        self, file_id: int, max_chunk_chars: int
+    ) -> list[tuple[int, int, int, tuple[str, ...]]]:
+        """Return key, begin, end and symbols of the chunks of one file and size, in order."""
+        rows = self._query(
+            "SELECT key, begin_char, end_char, symbols FROM chunk"
+            " WHERE file_id = ? AND input_length = ? ORDER BY begin_char",
+            file_id,
+            max_chunk_chars,
+        )
+        return [(key, begin, end, split_names(symbols)) for key, begin, end, symbols in rows]
+
     def find_chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
         """Return the chunks with these ids that still exist."""
         with self._borrow_reader() as reader:

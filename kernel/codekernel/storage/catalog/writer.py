@@ -126,17 +126,26 @@ MAX_WAL_BYTES = 4 * 1024 * 1024
 _LEXICAL_STAMP = "lexical stamp"
 
 
-def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in a new database, or check its format; raises CatalogDamaged."""
+def create_tables(database: sqlite3.Connection) -> None:
+    """Make the tables in an empty database."""
+    made = f"{_TABLES}{CHANGE_TRACKING_SQL}PRAGMA user_version = {CATALOG_FORMAT};"
+    database.executescript(f"BEGIN;{made}COMMIT;")
+
+
+def _prepare_catalog(database: sqlite3.Connection, path: Path) -> bool:
+    """Make the tables in a new database, or check its format; raises CatalogDamaged.
+
+    Returns whether the database is new.
+    """
     # FULL: the lexical index is flushed at each commit, and must not get ahead of these rows.
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     # Only PageChecksums moves pages out of the log, and saves their checksums.
     database.execute("PRAGMA wal_autocheckpoint = 0")
     version = read_user_version(database)
-    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        made = f"{_TABLES}{CHANGE_TRACKING_SQL}PRAGMA user_version = {CATALOG_FORMAT};"
-        database.executescript(f"BEGIN;{made}COMMIT;")
+    is_new = version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone()
+    if is_new:
+        create_tables(database)
     elif version != CATALOG_FORMAT:
         raise CatalogDamaged(
             f"{path} cannot be used: it has format {version},"
@@ -145,6 +154,7 @@ def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
     elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
         # Made before changes were tracked.
         database.executescript(f"BEGIN;{CHANGE_TRACKING_SQL}COMMIT;")
+    return is_new
 
 
 class CatalogWriter:
@@ -159,7 +169,7 @@ class CatalogWriter:
         with translate_sqlite_errors(path):
             self._database = connect_catalog(path)
             with close_on_error(self._database):
-                _prepare_catalog(self._database, path)
+                self._is_new = _prepare_catalog(self._database, path)
                 self._database.execute("SELECT path FROM pending").fetchall()  # a first look
 
     def close(self) -> None:
@@ -192,7 +202,13 @@ class CatalogWriter:
             self._checksums.checkpoint(self._database)
 
     def verify(self, between_steps: Callable[[], None] = lambda: None) -> None:
-        """Compare every page with its checksum; raises CatalogDamaged."""
+        """Compare every page with its checksum; raises CatalogDamaged.
+
+        Nothing is compared at once after the catalog was made: its checksums come with its pages.
+        """
+        if self._is_new:
+            self._is_new = False
+            return
         if not self._checksums.verify(between_steps):
             with translate_sqlite_errors(self._path):
                 check_integrity(self._database, self._path)

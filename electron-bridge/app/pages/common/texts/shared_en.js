@@ -18,6 +18,7 @@ export const sharedEn = {
   'bar.navigation': 'Pages',
   'bar.repos': 'Repositories',
   'bar.settings': 'Settings',
+  'bar.language': 'Language',
   'bar.theme': 'Theme: {now}. Switch to {next}',
   'theme.system': 'system',
   'theme.light': 'light',

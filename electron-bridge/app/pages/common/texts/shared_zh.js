@@ -18,6 +18,7 @@ export const sharedZh = {
   'bar.navigation': '页面',
   'bar.repos': '代码库',
   'bar.settings': '设置',
+  'bar.language': '语言',
   'bar.theme': '主题：{now}。切换为{next}',
   'theme.system': '跟随系统',
   'theme.light': '浅色',

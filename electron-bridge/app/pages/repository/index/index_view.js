@@ -53,6 +53,7 @@ export function mountIndex(container, page) {
           ${pauseButton(Boolean(status.paused), status.state)}
         </div>
         ${status.trouble ? errorNotice(status.trouble) : nothing} ${bars(watch)}
+        ${status.notice ? html`<p class="faint index-notice">${status.notice}</p>` : nothing}
         <p class="faint index-watching">${watching(status.watching)}</p>
       </section>
       ${watch.isWorking ? activityCard(watch.activity) : nothing} ${map.template()}

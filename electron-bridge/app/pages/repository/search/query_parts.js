@@ -12,7 +12,7 @@
 const QUOTED = '"((?:[^"\\\\]|\\\\.){1,1000})"';
 const END = '(?=\\s|$)';
 const FILTER = new RegExp(
-  `(-?)(lang|path|file|kind|symbol):(?:${QUOTED}|((?!:|//|")\\S{1,500}))${END}`,
+  `(-?)(lang|path|file|kind|symbol|scope|repo):(?:${QUOTED}|((?!:|//|")\\S{1,500}))${END}`,
   'y',
 );
 const EXACT = new RegExp(QUOTED + END, 'y');

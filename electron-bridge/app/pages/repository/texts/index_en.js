@@ -99,6 +99,8 @@ export const indexEn = {
   'usage.cost.unknown': 'unknown',
   'usage.model': 'Model',
   'usage.models': 'Models',
+  'usage.repo': 'Repository',
+  'usage.repos': 'All repositories',
   'usage.day': 'Day',
   'usage.days': 'Day by day',
   'usage.measure': 'Show',

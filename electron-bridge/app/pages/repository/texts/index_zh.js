@@ -92,6 +92,8 @@ export const indexZh = {
   'usage.cost.unknown': '未知',
   'usage.model': '模型',
   'usage.models': '各模型',
+  'usage.repo': '代码库',
+  'usage.repos': '所有代码库',
   'usage.day': '日期',
   'usage.days': '按日统计',
   'usage.measure': '显示',

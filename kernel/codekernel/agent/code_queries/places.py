@@ -1,11 +1,11 @@
-"""Places as agents write them: ``path``, ``path:12``, ``path:12-20``, absolute or ``file://``."""
+"""Places as agents and people write them: ``path``, ``path:12``, ``path:12-20``, absolute or ``file://``."""
 
 import os
 import re
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from codekernel.agent.tool import ToolContext
+from codekernel.agent.code_queries.context import CodeContext
 from codekernel.agent.tools.file_access import path_exists
 
 _FILE_SCHEME = "file://"
@@ -28,7 +28,7 @@ class CodePlace:
         return f"{self.path}:{self.first_line}" + ("" if is_one else f"-{self.last_line}")
 
 
-def parse_place(text: str, context: ToolContext) -> CodePlace:
+def parse_place(text: str, context: CodeContext) -> CodePlace:
     """Return the place, its path relative to the repository. Raises ToolError if outside."""
     path, lines = strip_scheme(text), None
     found = _LINES.match(path)
