@@ -9,8 +9,8 @@ compare: this checkout against another one; code_size: how much code there is an
 mcp: tokens of the tools' schemas and of typical answers; federation: one query to ten repositories;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
-everything goes wrong; pages: the app in a browser; team: what a second developer saves by the
-store of the team;
+everything goes wrong; pages: the app in a browser; team: what a second developer saves by
+the store of the team;
 install: from the wheel to the first answer in an empty environment;
 growth: time, memory and disk by size; install_size: what is installed; all: docs/performance.md.
 
