@@ -27,8 +27,8 @@ import environment
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
-    "mcp", "federation", "clients", "pages", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
-    "install", "growth", "install_size", "all",
+    "mcp", "federation", "clients", "pages", "hub", "hub_kills", "telegram_soak", "lark_soak",
+    "team", "install", "growth", "install_size", "all",
 )  # fmt: skip
 
 # A file called mcp.py would hide the library of that name.
