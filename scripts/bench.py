@@ -9,7 +9,8 @@ compare: this checkout against another one; code_size: how much code there is an
 mcp: tokens of the tools' schemas and of typical answers; federation: one query to ten repositories;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
-everything goes wrong; team: what a second developer saves by the store of the team;
+everything goes wrong; pages: the app in a browser; team: what a second developer saves by
+the store of the team;
 install: from the wheel to the first answer in an empty environment;
 growth: time, memory and disk by size; vector_scan: a search of vectors alone; install_size: what
 is installed; all: renews docs/performance.md.
@@ -28,7 +29,7 @@ BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
-    "install", "growth", "vector_scan", "install_size", "all",
+    "install", "growth", "vector_scan", "install_size", "all", "pages",
 )  # fmt: skip
 
 # A file called mcp.py would hide the library of that name.

@@ -90,6 +90,7 @@ export const HOST_CALLS = Object.freeze([
   'openInEditor',
   'openWindow',
   'copyText',
+  'showProgress',
   'restartKernel',
 ]);
 

@@ -191,7 +191,9 @@ test('no kind of window gets keys back or stops the kernel', () => {
 
 test('what a window may ask is on window.kernel, and nothing else of the kernel is', async (t) => {
   const { window } = await setUp(t);
-  const offered = Object.keys(window.kernel).filter((name) => !['host', 'on'].includes(name));
+  const offered = Object.keys(window.kernel).filter(
+    (name) => !['host', 'on', 'pathOfFile'].includes(name),
+  );
   assert.deepEqual(
     offered.sort(),
     [...new Set([...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS])].sort(),

@@ -88,4 +88,5 @@ export type HostCall =
   | 'openInEditor'
   | 'openWindow'
   | 'copyText'
+  | 'showProgress'
   | 'restartKernel';

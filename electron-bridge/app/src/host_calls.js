@@ -52,6 +52,10 @@ export function makeHostCalls({
       }
       clipboard.writeText(text);
     },
+    showProgress: ({ share }, contents) => {
+      const isShown = typeof share === 'number' && share >= 0 && share < 1;
+      BrowserWindow.fromWebContents(contents)?.setProgressBar(isShown ? share : -1);
+    },
     restartKernel: () => bridge.start(),
   };
 }

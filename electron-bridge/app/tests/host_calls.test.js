@@ -24,7 +24,10 @@ async function opened(t, options) {
   const app = { getVersion: () => '1.2.3', getLocale: () => 'zh-CN' };
   const dialog = { showOpenDialog: async () => chosen };
   const clipboard = { writeText: (text) => copied.push(text) };
-  const BrowserWindow = { fromWebContents: (contents) => contents };
+  const bars = [];
+  const BrowserWindow = {
+    fromWebContents: (contents) => ({ ...contents, setProgressBar: (share) => bars.push(share) }),
+  };
   const shown = [];
   const windows = { show: async (wanted) => void shown.push(wanted) };
   const settingsSaver = { save: async () => {} };
@@ -47,7 +50,7 @@ async function opened(t, options) {
   for (const { contents } of [first, second]) {
     ipc.addWindow(contents, { page: PAGE, calls: ['openRepo', 'search', ...HOST_CALLS] });
   }
-  return { bridge, first, second, copied, chosen, shown, calls, opening };
+  return { bridge, first, second, copied, chosen, shown, calls, opening, bars };
 }
 
 test('every call that windows may make exists, and no other', async (t) => {
@@ -59,6 +62,12 @@ test('a page is told where it is', async (t) => {
   const { first } = await opened(t);
   const { kind, version, locale, canChooseFolder } = await first.kernel.host('hostInfo');
   assert.deepEqual([kind, version, locale, canChooseFolder], ['electron', '1.2.3', 'zh-CN', true]);
+});
+
+test('progress is shown in the taskbar until there is none', async (t) => {
+  const { first, bars } = await opened(t);
+  for (const share of [0.5, 1, -1, 'x']) await first.kernel.host('showProgress', { share });
+  assert.deepEqual(bars, [0.5, -1, -1, -1]);
 });
 
 test('a folder that nobody chose is an empty one', async (t) => {

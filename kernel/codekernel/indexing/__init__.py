@@ -10,6 +10,7 @@ inbox (WorkRequest) that scans, chunks and writes on one thread, and embeds on a
 
 Modules, in the order data meets them:
 
+    folder_preview.py    what would be indexed of a folder, before it is
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
     team_index.py        an index that a team mate has built, taken over before the first scan
@@ -21,6 +22,7 @@ Modules, in the order data meets them:
     embed_worker.py      the thread that embeds
     model_swap.py        which vector indexes are searched while the settings change
     vector_index.py      one model and its vectors
+    index_map.py         what is indexed and skipped, folder by folder
     seed_trial.py        whether vectors that came from elsewhere are those of this model
     battery.py           whether the machine runs on its battery
     folder_preview.py   what would be indexed of a folder

@@ -13,6 +13,7 @@ import { mountSearch } from './search/search_view.js';
 import { banner, insteadOfTabs, noRepository } from './session/banner.js';
 import { RunningWatch } from './session/running_watch.js';
 import { Session } from './session/session.js';
+import { Taskbar } from './session/taskbar.js';
 import { TABS, tabOf } from './session/tab_keys.js';
 import { tabList } from './session/tabs.js';
 import { mountConversation } from './conversation/conversation_view.js';
@@ -60,6 +61,7 @@ export function mount(main, shell, { repoName = '' }) {
   const session = new Session(repoName);
   const watch = new StatusWatch(session);
   const running = new RunningWatch(session);
+  const taskbar = new Taskbar(watch);
   /** @type {Page} */
   const page = { repoName, session, watch, viewer: new Viewer(), running, showTab, note };
 
@@ -154,6 +156,7 @@ export function mount(main, shell, { repoName = '' }) {
   session.onChange(shell.draw);
   watch.onChange(shell.draw);
   running.onChange(draw);
+  running.onChange(shell.draw);
   const endKernelState = onKernelState(draw);
 
   return {
@@ -170,9 +173,13 @@ export function mount(main, shell, { repoName = '' }) {
     hide: () => {
       if (current) views[current]?.hidden?.();
       isShown = false;
+      taskbar.show(-1);
       session.hide();
     },
-    title: () => (repoName ? `${repoName} · codekernel` : t('session.noName')),
+    title: () => {
+      const count = running.turns.length > 0 ? `(${running.turns.length}) ` : '';
+      return repoName ? `${count}${repoName} · codekernel` : t('session.noName');
+    },
     middle,
     remove: () => {
       endKernelState();

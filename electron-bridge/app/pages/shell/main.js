@@ -43,7 +43,14 @@ addTexts({ en, zh });
 /** What fills the window, and scrolls inside. */
 const FILLING = 'repository';
 
-/** @typedef {{ container: HTMLElement, page: MountedPage, scrollTop: number }} Shown */
+/**
+ * A page, in the document only while it is shown: ids are those of one page.
+ *
+ * @typedef {object} Shown
+ * @property {HTMLElement} container
+ * @property {MountedPage} page
+ * @property {Map<Element, number>} scrolled how far, as what leaves the document forgets it
+ */
 
 /** @type {Map<string, Shown>} */
 const mounted = new Map();
@@ -69,8 +76,8 @@ async function show(place) {
   leave();
   current = next;
   document.body.classList.toggle('repository-page', place.page === FILLING);
-  next.container.hidden = false;
-  document.documentElement.scrollTop = next.scrollTop;
+  main.replaceChildren(next.container);
+  for (const [element, top] of next.scrolled) element.scrollTop = top;
   const focused = document.activeElement;
   next.page.show(place);
   draw();
@@ -88,21 +95,25 @@ async function mount(key, place, isWanted) {
   if (!isWanted()) return null;
   const container = document.createElement('div');
   container.className = place.page === FILLING ? 'repository' : 'page';
-  container.hidden = true;
-  main.append(container);
-  const shown = { container, page: module.mount(container, shell, place), scrollTop: 0 };
+  const shown = {
+    container,
+    page: module.mount(container, shell, place),
+    scrolled: new Map([[document.documentElement, 0]]),
+  };
   mounted.set(key, shown);
   return shown;
 }
 
 function leave() {
-  if (!current) {
-    main.replaceChildren(...[...main.children].filter((child) => child !== waiting));
-    return;
+  if (!current) return;
+  const { container, page, scrolled } = current;
+  scrolled.clear();
+  for (const element of [document.documentElement, ...container.querySelectorAll('*')]) {
+    if (element.scrollTop > 0 || element === document.documentElement) {
+      scrolled.set(element, element.scrollTop);
+    }
   }
-  current.scrollTop = document.documentElement.scrollTop;
-  current.page.hide();
-  current.container.hidden = true;
+  page.hide();
 }
 
 function draw() {
@@ -122,7 +133,6 @@ async function forgetRemoved() {
   for (const [key, shown] of mounted) {
     if (!key.startsWith('repository ') || keys.has(key) || shown === current) continue;
     shown.page.remove?.();
-    shown.container.remove();
     mounted.delete(key);
   }
 }
@@ -155,8 +165,8 @@ function loadOthers() {
 }
 
 const waiting = document.createElement('div');
-render(loadingState(), waiting);
 main.append(waiting);
+render(loadingState(), waiting);
 document.addEventListener('keydown', onKey);
 onNavigate((place) => show(place));
 onLanguageChange(draw);

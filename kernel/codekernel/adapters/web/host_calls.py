@@ -50,6 +50,7 @@ def check_fields(fields: object) -> dict[str, Any]:
 _UNAVAILABLE_CALLS = {
     "chooseFolder": "A browser cannot choose a folder of this machine: type its path.",
     "openWindow": "In a browser a page goes to another page by itself.",
+    "showProgress": "A browser has no place in the taskbar to show progress in.",
     "copyText": "In a browser a page copies by itself.",
     "restartKernel": "Start codekernel web again in a terminal.",
 }

@@ -53,7 +53,8 @@ _CALLS = {
         " answerPermission undoAgentTurn getPermissionRules deletePermissionRule forkConversation"
     ),
     (CallTarget.HOST, _ALL): (
-        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"
+        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText showProgress"
+        " restartKernel"
     ),
 }
 

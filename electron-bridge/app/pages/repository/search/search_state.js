@@ -9,8 +9,8 @@ import { noteQuery } from './recent_queries.js';
 /** @typedef {{ query: string, limit: number | null, accuracy: boolean, isMore: boolean }} Question */
 /** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
 
-/** Milliseconds without a further letter before the search starts. */
-const DEBOUNCE_MS = 120;
+/** One search runs at a time, and the newest waits for it: no longer delay is needed. */
+const DEBOUNCE_MS = 10;
 /** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
 const MORE_FACTOR = 3;
