@@ -25,6 +25,6 @@ Modules, in the order data meets them:
     index_map.py         what is indexed and skipped, folder by folder
     seed_trial.py        whether vectors that came from elsewhere are those of this model
     battery.py           whether the machine runs on its battery
-    folder_preview.py   what would be indexed of a folder
-    index_map.py        the folders of an index, and how much of each is indexed
+    folder_preview.py    what would be indexed of a folder
+    index_map.py         what is indexed and skipped, folder by folder
 """
