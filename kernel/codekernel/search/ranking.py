@@ -31,7 +31,7 @@ SEMANTIC_WEIGHT = {
 }
 
 # Of a sentence, if no word of it stands in the name of a candidate's file: then files are named
-# after something else, as in a heap of functions. Chosen on 533 such questions mined outside of the
+# after something else, as in a heap of functions. Chosen on 405 questions mined outside of the
 # benchmark (scripts/train/ranking_lists.py), with NAME_PARTS_BOOST_OF_UNNAMED.
 SEMANTIC_WEIGHT_OF_UNNAMED = 0.6
 
