@@ -35,6 +35,7 @@ const CALLS = [
   'search',
   'getChunksInfo',
   'getIndexStatus',
+  'allowEndpoint',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',

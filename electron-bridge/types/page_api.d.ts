@@ -24,6 +24,9 @@ export interface ForwardedCalls {
   search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
   getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;
+  allowEndpoint(
+    fields: SessionRequests['allowEndpoint']['fields'],
+  ): Promise<SessionRequests['allowEndpoint']['data']>;
   pauseIndexing(
     fields: SessionRequests['pauseIndexing']['fields'],
   ): Promise<SessionRequests['pauseIndexing']['data']>;

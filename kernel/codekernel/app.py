@@ -47,7 +47,6 @@ from codekernel.runtime.sessions import (
     SessionSupervisor,
     SessionTable,
 )
-from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.user_data import UserData
@@ -221,9 +220,8 @@ class Kernel:
             self._keys.has,
             detect_hardware,
         )
-        team = late_services.make_team_vectors_getter(user_data, settings, self._keys, environ)
-        self._workspaces = Workspaces(
-            user_data, settings, late_services.get_model_pool, self._get_linger_seconds, team
+        self._workspaces = late_services.make_workspaces(
+            user_data, settings, self._keys, environ, self._get_linger_seconds
         )
         self._conversations = Lazy(
             lambda: late_services.open_conversations(

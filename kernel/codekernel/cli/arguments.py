@@ -277,6 +277,20 @@ def _add_hub(hub: argparse.ArgumentParser) -> None:
     _add_value(unbind, "user", "ID", "as in the list (else the list)", nargs="?")
 
 
+def _add_models(models: argparse.ArgumentParser) -> None:
+    actions = models.add_subparsers(metavar="action")
+    for name, purpose in (
+        ("allow", "say what a remote model would be sent of a repository, and allow it"),
+        ("deny", "send nothing of a repository to a remote model"),
+    ):
+        action = actions.add_parser(name, help=purpose, description=purpose)
+        action.set_defaults(command=f"models {name}")
+        _add_value(action, "name", "NAME", "as in the settings (else all that wait)", nargs="?")
+        _add_value(action, "--repo", "DIR", f"which repository {_ELSE_THIS_REPOSITORY}")
+        _add_flag(action, "--yes", "do not ask")
+        _add_flag(action, "--standalone", _STANDALONE_HELP)
+
+
 def _add_key(key: argparse.ArgumentParser) -> None:
     actions = key.add_subparsers(dest="action", metavar="action", required=True)
     actions.add_parser("list", help="say which chat models have a key").set_defaults(name="")
@@ -286,10 +300,6 @@ def _add_key(key: argparse.ArgumentParser) -> None:
     ):
         action = actions.add_parser(name, help=purpose, description=purpose)
         _add_value(action, "name", "NAME", "the model's name in the settings")
-
-
-def _add_nothing(_: argparse.ArgumentParser) -> None:
-    """Leave a command without arguments of its own."""
 
 
 # What each command is for, and what adds its arguments.
@@ -313,7 +323,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "status": ("show the kernel that runs, its clients, memory and indexes", _add_status),
     "stop": ("end the kernel that all programs share", _add_status),
     "repos": ("list, add and remove repositories, and delete indexes nobody uses", _add_repos),
-    "models": ("list the models, what each is for, and whether it is whole", _add_nothing),
+    "models": ("list the models, what each is for, and whether it is whole", _add_models),
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
     "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),

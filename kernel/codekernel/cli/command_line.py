@@ -22,6 +22,7 @@ _COMMAND_MODULES = {
     "doctor_lark": "doctor_chats",
     "doctor_telegram": "doctor_chats",
     "key": "models",
+    "models_deny": "models_allow",
     "stop": "status",
     "uninstall": "install",
 }

@@ -11,10 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codekernel.domain.settings import (
     DEFAULT_HUB_PORT,
     DEFAULT_LARK_DOMAIN,
+    DEFAULT_REMOTE_BATCH_SIZE,
+    DEFAULT_REMOTE_CONCURRENCY,
     DEFAULT_TELEGRAM_API_BASE,
     ModelKind,
     Settings,
@@ -130,14 +133,36 @@ class SearchSection(_Section, frozen=True):
     rerank_config: RerankSection = RerankSection(configs=[])
 
 
+class RemoteModelEntry(_Section, frozen=True, omit_defaults=True):
+    """``endpoint`` of a local model, which is not in the front end's document: a server."""
+
+    url: str
+    model_name: str
+    needs_key: bool = msgspec.field(name="setApiKey", default=False)
+    # Per million tokens.
+    input_price: float | None = None
+    # What stands before each text; left out: what the model's family is known to need.
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    # Texts in one request, and requests at once.
+    batch_size: int = DEFAULT_REMOTE_BATCH_SIZE
+    concurrency: int = DEFAULT_REMOTE_CONCURRENCY
+
+
 class LocalModelEntry(_Section, frozen=True):
-    """An element of ``localModelManagement.models``."""
+    """An element of ``localModelManagement.models``: a folder, or a server instead."""
 
     name: str
     path: str
     type: ModelKind
     # null is what JavaScript writes for a size it could not calculate
     file_size: float | None = None
+    endpoint: RemoteModelEntry | UnsetType = UNSET
+
+    @property
+    def remote(self) -> RemoteModelEntry | None:
+        """The server, if it is one."""
+        return None if isinstance(self.endpoint, UnsetType) else self.endpoint
 
 
 class LocalModelSection(_Section, frozen=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import Lazy, make_switch_interval_setter
 from codekernel.domain.settings import Settings
+from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # costs a third of a second
     from codekernel.conversation.conversations import Conversations
     from codekernel.indexing.vector_index import GetTeamVectors
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.remote.remote_models import RemoteModels
     from codekernel.sharing.team import Team
 
 
@@ -45,6 +47,30 @@ def open_conversations(
         settings,
         ApiKeys(vault).get,
         on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
+    )
+
+
+def make_workspaces(
+    user_data: UserData,
+    settings: LiveSettings,
+    keys: ApiKeys,
+    environ: Mapping[str, str],
+    get_linger_seconds: Callable[[], float],
+) -> Workspaces:
+    """The open repositories; the team's store and remote models are opened when they are needed."""
+
+    def open_remote_models() -> "RemoteModels":
+        from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415 - with the first of them
+
+        return RemoteModels(user_data, keys.get)
+
+    return Workspaces(
+        user_data,
+        settings,
+        get_model_pool,
+        get_linger_seconds,
+        get_team_vectors=make_team_vectors_getter(user_data, settings, keys, environ),
+        get_remote_models=Lazy(open_remote_models),
     )
 
 

@@ -27,6 +27,7 @@ from codekernel.storage.user_data import UserData
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
     from codekernel.indexing.vector_index import GetTeamVectors
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.remote.remote_models import RemoteModels
     from codekernel.runtime.workspace import Workspace
     from codekernel.storage.vector_sweep import VectorSweeper
 
@@ -41,17 +42,19 @@ _DISCARDED_PREFIX = "discarded-"
 class Workspaces:
     """The open workspaces, one per repository."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what every workspace is made of
         self,
         user_data: UserData,
         settings: LiveSettings,
         get_model_pool: "Callable[[], ModelPool]",
         get_linger_seconds: Callable[[], float] = lambda: 0.0,
+        *,
         get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
+        get_remote_models: "Callable[[], RemoteModels] | None" = None,
     ) -> None:
         """``get_linger_seconds``: how long a workspace stays open after its last session."""
         self._user_data = user_data
-        self._get_team_vectors = get_team_vectors
+        self._get_team_vectors, self._get_remote_models = get_team_vectors, get_remote_models
         self._lingering = _LingeringWorkspaces(get_linger_seconds)
         self._settings = settings
         self._get_model_pool = get_model_pool
@@ -158,6 +161,7 @@ class Workspaces:
             self._get_model_pool,
             self._throttle,
             get_team_vectors=self._get_team_vectors,
+            get_remote_models=self._get_remote_models,
         )
 
     def _delete_discarded(self) -> None:

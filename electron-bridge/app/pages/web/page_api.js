@@ -20,6 +20,7 @@ export const CALLS = Object.freeze([
   'search',
   'getChunksInfo',
   'getIndexStatus',
+  'allowEndpoint',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',

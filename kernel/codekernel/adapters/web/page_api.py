@@ -47,8 +47,9 @@ _CALLS = {
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
-        "search getChunksInfo getIndexStatus pauseIndexing getSkippedFiles readLines getApiUsage"
-        " getConversations getConversation deleteConversation answerPermission undoAgentTurn"
+        "search getChunksInfo getIndexStatus allowEndpoint pauseIndexing getSkippedFiles readLines"
+        " getApiUsage getConversations getConversation deleteConversation answerPermission"
+        " undoAgentTurn"
     ),
     (CallTarget.HOST, _ALL): (
         "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"

@@ -20,6 +20,7 @@ Modules, in the order data meets them:
     eval.py             search quality on the repository's own commits
     share.py            what a team's store holds
     models.py           installed models and API keys
+    models_allow.py     what remote models may be sent
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
     doctor_hub.py       check the hub

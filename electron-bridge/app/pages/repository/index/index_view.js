@@ -8,6 +8,7 @@ import { html, nothing } from '../../common/lit.js';
 import { failureState, loadingState } from '../../common/states.js';
 import { toastFailure } from '../../common/toast.js';
 import { activityCard } from './activity_card.js';
+import { askCards } from './ask_card.js';
 import { bars } from './bars.js';
 import { SkippedFiles } from './skipped_files.js';
 import { sentence } from './state_text.js';
@@ -37,6 +38,7 @@ export function mountIndex(container, page) {
     }
     return html`<div class="index-page stack">
       ${failure ? failureState(failure, { retry: () => watch.refresh() }) : nothing}
+      ${askCards(status.asks ?? [], () => watch.refresh())}
       <section class="card index-card">
         <div class="spread">
           <h2 class="index-sentence">${sentence(watch)}</h2>
