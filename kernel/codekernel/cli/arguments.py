@@ -14,7 +14,11 @@ from codekernel.cli.argument_types import (
     parse_port_or_zero,
 )
 from codekernel.cli.install_arguments import INSTALL_COMMANDS
-from codekernel.cli.team_arguments import add_share_arguments
+from codekernel.cli.team_arguments import (
+    add_share_arguments,
+    add_team_arguments,
+    add_team_server_arguments,
+)
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
@@ -93,6 +97,7 @@ def _repeat_options(command: argparse.ArgumentParser) -> None:
             for option in map(copy, options):
                 option.default = argparse.SUPPRESS  # it may be in front of the action
                 action._add_action(option)  # noqa: SLF001
+            _repeat_options(action)
 
 
 def _add_search(search: argparse.ArgumentParser) -> None:
@@ -226,6 +231,7 @@ def _add_repos(repos: argparse.ArgumentParser) -> None:
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
     _add_flag(serve, "--standalone", _STANDALONE_HELP)
+    add_team_server_arguments(serve)
 
 
 def _add_eval(evaluation: argparse.ArgumentParser) -> None:
@@ -327,6 +333,7 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
     "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),
+    "team": ("give and take tokens of a kernel that serves a team", add_team_arguments),
     "share": ("show or delete what you share with your team", add_share_arguments),
     "key": ("keep the API keys of chat models, encrypted", _add_key),
 }

@@ -24,6 +24,7 @@ _COMMAND_MODULES = {
     "key": "models",
     "models_deny": "models_allow",
     "stop": "status",
+    "team_token": "team",
     "uninstall": "install",
 }
 

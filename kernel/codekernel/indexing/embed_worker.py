@@ -82,9 +82,8 @@ class EmbedWorker:
         """Whether everything that can have vectors has them."""
         with self._condition:
             is_complete = self._state in {EmbedState.READY, EmbedState.EMPTY}
-            is_complete |= (
-                self._chunking is ChunkingProgress.COMPLETE and self.swap.waits_for_endpoints
-            )
+            if self._chunking is ChunkingProgress.COMPLETE:
+                is_complete |= self.swap.waits_for_endpoints
             return is_complete and not self._is_working and not self._has_work()
 
     def answer_ask(self, model: str, *, allowed: bool) -> bool:
@@ -226,8 +225,7 @@ class EmbedWorker:
         return not self._pause.is_paused and self._has_work()
 
     def _has_work(self) -> bool:
-        is_asked = bool(self._inbox) or self._cancel.is_cancelled
-        is_asked |= bool(self.swap.list_outdated())
+        is_asked = bool(self._inbox or self.swap.list_outdated()) or self._cancel.is_cancelled
         return is_asked or self.swap.has_embeddable_files or self._can_finish_swap()
 
     def _can_finish_swap(self) -> bool:
@@ -281,8 +279,7 @@ class EmbedWorker:
         if index.remote is None:
             raise error
         index.remote.postpone(error)
-        others = {each.config.name for each in self.swap.current if each is not index}
-        self._missing.keep_configs(others)
+        self._missing.keep_configs({it.config.name for it in self.swap.current if it is not index})
 
     def _reopen_outdated(self) -> None:
         """Open the remote models anew that are others than before."""

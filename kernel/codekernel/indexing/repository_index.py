@@ -16,14 +16,9 @@ from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Pause
 from codekernel.domain.index import EndpointAsk, RepositoryIndexStatus
 from codekernel.domain.memory import freeze_imported_objects
 from codekernel.errors import KernelError, StorageError
+from codekernel.indexing import index_plan
 from codekernel.indexing.battery import is_on_battery
-from codekernel.indexing.index_plan import (
-    DEFAULT_TIMINGS,
-    ConfigPlan,
-    IndexPlan,
-    IndexTimings,
-    ModelSources,
-)
+from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
     FileProgressCallback,
     IndexState,
@@ -82,7 +77,7 @@ class RepositoryIndex:
         self.throttle = throttle or BackgroundThrottle()
         self._root = root
         self._folder = folder
-        self._sources = ModelSources(get_model_pool, get_team_vectors, get_remote_models)
+        self._sources = index_plan.ModelSources(get_model_pool, get_team_vectors, get_remote_models)
         self._timings = timings
         self._is_on_battery = is_on_battery
         self._plan: IndexPlan | None = None
@@ -395,9 +390,8 @@ class RepositoryIndex:
     def _open_vector_index(self, config: ConfigPlan, performance: "Performance") -> "VectorIndex":
         from codekernel.indexing.vector_index_opening import open_vector_index  # noqa: PLC0415 - heavy
 
-        index = open_vector_index(
-            self._root, config, performance, self._sources, self.store, self.throttle
-        )
+        parts = (self._sources, self.store, self.throttle)
+        index = open_vector_index(self._root, config, performance, *parts)
         self._recovery_message = index.table.repair_message or self._recovery_message
         freeze_imported_objects()
         return index

@@ -19,6 +19,9 @@ from codekernel.storage.index_store import IndexStore
 # A filter rejects most candidates, so more are retrieved.
 FILTERED_CANDIDATES_FACTOR = 10
 
+# Who may read a tenth of a repository needs ten times the candidates.
+MAX_RESTRICTED_CANDIDATES = 10_000
+
 MAX_MENTIONED_CHUNKS = 200
 
 # If no chunk shares a word with the query, the nearest text must be at least so near, or nothing
@@ -88,6 +91,8 @@ def retrieve_candidates(
     catalog = index.store.catalog
     has_filters = filters != NO_FILTERS
     count = FILTERED_CANDIDATES_FACTOR * max_candidates if has_filters else max_candidates
+    if filters.is_readable:
+        count = MAX_RESTRICTED_CANDIDATES
     lexical = index.store.lexical.search(query.terms, count)
     chunks: dict[int, IndexedChunk] = {}
     semantic: list[ScoredIds] = []
@@ -106,6 +111,10 @@ def retrieve_candidates(
     chunks |= {chunk.id: chunk for chunk in mentioned}
     if has_filters:
         chunks = {number: chunk for number, chunk in chunks.items() if filters.accepts(chunk)}
+    if filters.is_readable:  # scores are relative to the best: it must not be a secret one
+        lexical = [each for each in lexical if each[0] in chunks][:max_candidates]
+        semantic = [[it for it in near if it[0] in chunks][:max_candidates] for near in semantic]
+        mentioned = [chunk for chunk in mentioned if chunk.id in chunks]
     return Candidates(
         lexical,
         semantic,

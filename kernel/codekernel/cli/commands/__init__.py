@@ -19,6 +19,8 @@ Modules, in the order data meets them:
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
     share.py            what a team's store holds
+    serve_team.py       a kernel that a team searches over HTTP
+    team.py             its tokens
     models.py           installed models and API keys
     models_allow.py     what remote models may be sent
     doctor.py           check the installation and the user files
