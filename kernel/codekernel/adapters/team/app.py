@@ -295,12 +295,11 @@ def _ignore(_message: object) -> None:
 
 def _render_metrics(services: TeamServices, asked: _Asked) -> Any:
     rights = asked.caller.rights
-    names = {folder: name for name, folder in rights.repositories.items()}
-    readable = set(asked.caller.list_repositories())
+    counts = services.repositories.count_chunks()
     chunks = {
-        names[folder]: count
-        for folder, count in services.repositories.count_chunks().items()
-        if names.get(folder) in readable and _reads_all(asked.caller, names[folder])
+        name: counts[folder]
+        for name, folder in rights.repositories.items()
+        if folder in counts and _reads_all(asked.caller, name)
     }
     return PlainTextResponse(services.metrics.render(chunks))
 
