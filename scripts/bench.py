@@ -9,7 +9,9 @@ compare: this checkout against another one; code_size: how much code there is an
 mcp: tokens of the tools' schemas and of typical answers;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
-everything goes wrong; team: what a second developer saves by the store of the team.
+everything goes wrong; team: what a second developer saves by the store of the team;
+team_clients: many clients of a team's kernel; remote_embedding: what codekernel adds to a server's
+time.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -25,6 +27,7 @@ BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
     "mcp", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
+    "team_clients", "remote_embedding",
 )  # fmt: skip
 
 # A file called mcp.py would hide the library of that name.
