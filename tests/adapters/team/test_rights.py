@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.adapters.team.callers import RateLimit
+from codekernel.adapters.team.callers import CallerRateLimit
 from codekernel.adapters.team.rights import PathRules, RightsFile, parse_rights
 from codekernel.adapters.team.tokens import TOKEN_PREFIX, TokenFile
 from codekernel.errors import InvalidSettings
@@ -108,7 +108,7 @@ def test_a_token_is_kept_as_a_hash_and_refused_once_it_is_revoked(tmp_path: Path
 
 def test_requests_beyond_the_rate_wait_and_only_for_their_own_person() -> None:
     now = [0.0]
-    limit = RateLimit(lambda: now[0])
+    limit = CallerRateLimit(lambda: now[0])
     assert [limit.take("ann", 3) for _ in range(3)] == [0.0] * 3
     assert limit.take("ann", 3) == pytest.approx(20)
     assert limit.take("bob", 3) == 0.0

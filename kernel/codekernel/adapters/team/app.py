@@ -17,7 +17,7 @@ from starlette.routing import Route
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.server import McpServer
 from codekernel.adapters.team.audit import AuditLog
-from codekernel.adapters.team.callers import Caller, CallerTable, RateLimit
+from codekernel.adapters.team.callers import Caller, CallerRateLimit, CallerTable
 from codekernel.adapters.team.metrics import TeamMetrics
 from codekernel.adapters.team.queries import MAX_FILES, MAX_HITS, TeamQueries
 from codekernel.adapters.team.repositories import TeamRepositories
@@ -55,7 +55,7 @@ class TeamServices:
 
     callers: CallerTable
     repositories: TeamRepositories
-    limit: RateLimit
+    limit: CallerRateLimit
     metrics: TeamMetrics
     audit: AuditLog
 

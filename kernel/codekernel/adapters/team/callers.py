@@ -57,7 +57,7 @@ class CallerTable:
         return Caller(found[0], found[1], rights) if found else None
 
 
-class RateLimit:
+class CallerRateLimit:
     """A bucket for each person: a minute's requests at once, then as they refill."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

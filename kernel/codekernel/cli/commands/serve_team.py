@@ -12,7 +12,7 @@ from codekernel.adapters.hub.access.certificate import TlsFiles
 from codekernel.adapters.hub.server import HubPort, HubServer
 from codekernel.adapters.team.app import TeamServices, build_team_app
 from codekernel.adapters.team.audit import AuditLog
-from codekernel.adapters.team.callers import CallerTable, RateLimit
+from codekernel.adapters.team.callers import CallerRateLimit, CallerTable
 from codekernel.adapters.team.metrics import TeamMetrics
 from codekernel.adapters.team.repositories import TeamRepositories
 from codekernel.adapters.team.rights import RightsFile
@@ -97,4 +97,4 @@ def _open_services(user_data: UserData, rights: RightsFile) -> Iterator[TeamServ
         closing(repositories),
     ):
         callers = CallerTable(rights, tokens)
-        yield TeamServices(callers, repositories, RateLimit(), TeamMetrics(), audit)
+        yield TeamServices(callers, repositories, CallerRateLimit(), TeamMetrics(), audit)
