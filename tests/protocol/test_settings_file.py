@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from codekernel.domain.settings import ModelKind
 from codekernel.errors import InvalidSettings
-from codekernel.protocol import settings_file, settings_text
+from codekernel.protocol import settings_text
 from codekernel.protocol.settings_file import SettingsFile, parse_settings, parse_settings_sections
 
 AS_DOCUMENTED = """
