@@ -22,8 +22,12 @@ export default [
   },
   { files: ['app/pages/**/*.js'], languageOptions: { globals: globals.browser } },
   {
+    files: ['vscode/media/*.js'],
+    languageOptions: { globals: { ...globals.browser, acquireVsCodeApi: 'readonly' } },
+  },
+  {
     // What `page.evaluate` runs, runs in the page.
-    files: ['app/e2e/**/*.js'],
+    files: ['app/e2e/**/*.js', 'vscode/e2e/*.js'],
     languageOptions: { globals: { ...globals.node, ...globals.browser } },
   },
   {

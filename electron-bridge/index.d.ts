@@ -94,6 +94,8 @@ export interface Question {
   isAgent?: boolean;
   /** No new task: show the one that an agent works on in this conversation. */
   isFollowed?: boolean;
+  /** Each edit of the agent waits as a diff until somebody has accepted it. */
+  reviews?: boolean;
 }
 
 export interface ConverseOptions {
@@ -175,7 +177,10 @@ export interface BridgeOptions extends Omit<LocateOptions, 'platform'> {
   queue?: { lines?: number; bytes?: number };
 }
 
-type PlainMainRequest = Exclude<keyof MainRequests, 'openRepo' | 'closeRepo' | 'stopAll'>;
+type PlainMainRequest = Exclude<
+  keyof MainRequests,
+  'openRepo' | 'openFolder' | 'closeRepo' | 'stopAll'
+>;
 
 /** The kernel as an Electron main process sees it. */
 export declare class KernelBridge extends EventEmitter<BridgeEvents> {
@@ -191,6 +196,8 @@ export declare class KernelBridge extends EventEmitter<BridgeEvents> {
     ...rest: Fields<MainRequests[Type]>
   ): Promise<MainRequests[Type]['data']>;
   openRepo(repoName: string, options?: { owner?: unknown }): Promise<RepoSession>;
+  /** The repository of a folder, which is registered if no program has done so yet. */
+  openFolder(folder: string, options?: { owner?: unknown }): Promise<RepoSession>;
   session(sessionId: number): RepoSession | undefined;
 }
 

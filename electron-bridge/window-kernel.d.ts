@@ -29,18 +29,24 @@ export interface WindowEvents {
   kernelState: { state: KernelState; failure?: KernelFailure };
   /** A repository was added or deleted, by any program. */
   reposChanged: {};
-  sessionPrepared: {};
+  /** The app wants the page to go to an address of its own, say of a link that was opened. */
+  placeRequested: { address: string };
+  sessionPrepared: { repoName: string };
   /** It is being opened again. */
-  sessionCrashed: { failure: KernelFailure };
+  sessionCrashed: { repoName: string; failure: KernelFailure };
   /** It is not; openRepo tries once more. */
-  sessionLost: { failure: KernelFailure };
+  sessionLost: { repoName: string; failure: KernelFailure };
 }
 
 export interface WindowKernel extends ForwardedCalls {
   /** Whether a key is stored under this name; the key itself stays in the main process. */
   hasApiKey(fields: { name: string }): Promise<boolean>;
 
-  /** Opens a repository for this window; a page that was loaded again gets the session it had. */
+  /**
+   * Shows a repository in this window: calls are about the one that was opened last. A page that
+   * was loaded again, or comes back to a repository, gets the session it had; an answer that is
+   * being written in another one goes on.
+   */
   openRepo(fields: {
     repoName: string;
   }): Promise<{ repoName: string; path: string; state: SessionState }>;
@@ -49,6 +55,8 @@ export interface WindowKernel extends ForwardedCalls {
 
   /** A call that the app itself offers this window. */
   host(name: HostCall, fields?: Record<string, unknown>): Promise<any>;
+  /** Where a file or folder is that was dropped onto the window; a browser does not say it. */
+  pathOfFile?(file: File): string;
   /** Listen; the result ends it. */
   on<Type extends keyof WindowEvents>(
     type: Type,

@@ -6,12 +6,15 @@ chat: what conversations add to their model; rivals: what others need for the sa
 callchain: how fast and how right calls are followed; agent: what an agent adds to its model;
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
 compare: this checkout against another one; code_size: how much code there is and a request meets;
-mcp: tokens of the tools' schemas and of typical answers;
+mcp: tokens of the tools' schemas and of typical answers; federation: one query to ten repositories;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
-everything goes wrong; team: what a second developer saves by the store of the team;
+everything goes wrong; pages: the app in a browser; team: what a second developer saves by
+the store of the team;
 team_clients: many clients of a team's kernel; remote_embedding: what codekernel adds to a server's
-time.
+time; install: from the wheel to the first answer in an empty environment;
+growth: time, memory and disk by size; vector_scan: a search of vectors alone; install_size: what
+is installed; all: renews docs/performance.md.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -26,12 +29,13 @@ import environment
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "agent", "trust", "compare", "code_size",
-    "mcp", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
+    "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
     "team_clients", "remote_embedding",
+    "install", "growth", "vector_scan", "install_size", "all", "pages",
 )  # fmt: skip
 
 # A file called mcp.py would hide the library of that name.
-SCRIPT_NAMES = {"mcp": "mcp_tokens"}
+SCRIPT_NAMES = {"mcp": "mcp_tokens", "all": "performance"}
 
 
 def main() -> int:

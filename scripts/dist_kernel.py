@@ -15,14 +15,13 @@ from importlib import metadata
 from pathlib import Path
 
 from environment import ROOT, RUNTIME_LOCK
+from unused_parts import is_unused
 
 # Parts of the standard library that a kernel has no use for.
 LIBRARY_LEFT_OUT = (
     "__pycache__", "site-packages", "dist-packages", "config-*", "test", "idlelib", "tkinter",
     "turtledemo", "turtle.py", "ensurepip", "lib2to3", "pydoc_data",
 )  # fmt: skip
-# A quarter of what these two weigh.
-PACKAGE_PARTS_LEFT_OUT = {"pyarrow": {"tests", "include"}, "numpy": {"tests", "include"}}
 
 LAUNCHER = """#!/bin/sh
 # The kernel with the interpreter beside it; nothing of another Python is heard (-I).
@@ -106,7 +105,7 @@ def _copy_package(package: metadata.Distribution, packages: Path) -> None:
     for file in package.files or ():
         if ".." in file.parts or "__pycache__" in file.parts:
             continue  # commands, and what was compiled for another folder
-        if PACKAGE_PARTS_LEFT_OUT.get(file.parts[0], set()) & set(file.parts):
+        if is_unused(file):
             continue
         target = packages / file
         target.parent.mkdir(parents=True, exist_ok=True)

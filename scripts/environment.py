@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pip_run
+import unused_parts
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME_LOCK = ROOT / "requirements.lock"
@@ -136,7 +137,11 @@ def _install(lock: Path, descriptor: int, *more: str) -> str:
     )
     if code:
         sys.exit(pip_run.explain_failure(_read_log(log_start), lock, _LOG))
-    return f"{progress.total} packages, {progress.bytes / 1e6:.0f} MB fetched"
+    removed = sum(map(unused_parts.remove_unused, packages))
+    sizes = f"{progress.bytes / 1e6:.0f} MB fetched"
+    if removed:
+        sizes += f", {removed / 1e6:.0f} MB that are never loaded removed"
+    return f"{progress.total} packages, {sizes}"
 
 
 def _read_log(start: int) -> str:

@@ -75,10 +75,25 @@ def main() -> int:
     return 0
 
 
+def generate_languages(folder: Path) -> str:
+    """Return the module that lists the further languages of the pages."""
+    codes = sorted(file.stem for file in folder.glob("*.js") if file.stem != "index")
+    names = {code: re.sub(r"\W", "_", code) for code in codes}
+    imports = "".join(f"import {names[code]} from './{code}.js';\n" for code in codes)
+    gap = "\n" if imports else ""
+    return (
+        "/** Made by scripts/make_bridge_types.py from this folder's files. Do not edit. */\n\n"
+        f"{imports}{gap}/** @type {{import('../common/i18n.js').LanguageFile[]}} */\n"
+        f"export const furtherLanguages = [{', '.join(names.values())}];\n"
+    )
+
+
 def generate_files() -> dict[Path, str]:
     """Return the text of each file that is made."""
     preload = BRIDGE / "preload.cjs"
+    languages = BRIDGE / "app" / "pages" / "languages"
     return {
+        languages / "index.js": generate_languages(languages),
         BRIDGE / "types" / "protocol.d.ts": generate_message_types(),
         BRIDGE / "types" / "page_api.d.ts": _page_types(),
         BRIDGE / "src" / "page_api.js": _host_tables(),
@@ -318,6 +333,7 @@ def _host_tables() -> str:
         ),
         "HOST_CALLS": ("What the app itself answers.", _names(CallTarget.HOST)),
         "MAX_CONVERSATIONS": ("Of one window at a time.", page_api.MAX_CONVERSATIONS),
+        "MAX_REPOSITORIES": ("That a window keeps open.", page_api.MAX_REPOSITORIES),
         "STATUS_FLUSH_INTERVAL_MS": (
             "Statuses of files are sent together so often.",
             page_api.STATUS_FLUSH_INTERVAL_MS,

@@ -2,8 +2,12 @@
 
 ``fast`` leaves out what takes seconds: fuzzing, stress, tests that start many processes. ``full``
 runs randomised tests with all their tries, and takes some minutes longer than the default.
+
+A few tests that fail while all processors are busy are run once more, alone, and named as unsteady
+if they pass then. ``full`` gives no second try.
 """
 
+import json
 import os
 import shutil
 import signal
@@ -34,6 +38,10 @@ TESTS = ["pytest", "-q", "-n", str(WORKERS), "--dist", "worksteal"]
 TEMPORARY_VARIABLE = "PYTEST_DEBUG_TEMPROOT"
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own in it
 MIN_MEMORY_DISK_BYTES = 2 * 1024**3
+# More failures than this are no accident of a busy machine.
+MAX_SECOND_TRIES = 8
+PYTEST_FAILED = 1  # pytest's exit code: all tests ran, some failed
+LAST_FAILED = environment.ROOT / ".pytest_cache" / "v" / "cache" / "lastfailed"
 
 
 def main() -> int:
@@ -49,8 +57,8 @@ def main() -> int:
         if installing:
             environment.add_models()
             installing.result()
-        failed = [] if _passes(interpreter, "tests", [*TESTS, *arguments]) else ["tests"]
-        failed = [*checking.result(), *failed]
+        passed = _run_tests(interpreter, arguments, second_try=lane == "whole")
+        failed = [*checking.result(), *([] if passed else ["tests"])]
     if failed:
         print(f"FAILED: {', '.join(failed)}")
     return 1 if failed else 0
@@ -71,7 +79,35 @@ def _run_static_checks(interpreter: Path) -> list[str]:
     return [name for name, words in STATIC_CHECKS.items() if not _passes(interpreter, name, words)]
 
 
+def _run_tests(interpreter: Path, arguments: list[str], *, second_try: bool) -> bool:
+    """Run the tests; what failed once more, alone, if it is little enough to be an accident."""
+    LAST_FAILED.unlink(missing_ok=True)
+    code = _run(interpreter, "tests", [*TESTS, *arguments])
+    if code != PYTEST_FAILED or not second_try:
+        return code == 0
+    names = _list_last_failed()
+    if not 0 < len(names) <= MAX_SECOND_TRIES:
+        return False
+    print(f"A second try of {len(names)}, alone:", *names, sep="\n  ", flush=True)
+    if _run(interpreter, "tests", ["pytest", "-q", "--last-failed", *arguments]):
+        return False
+    print("UNSTEADY, failed beside others and passed alone:", *names, sep="\n  ")
+    return True
+
+
+def _list_last_failed() -> list[str]:
+    try:
+        return sorted(json.loads(LAST_FAILED.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return []
+
+
 def _passes(interpreter: Path, name: str, words: list[str]) -> bool:
+    return _run(interpreter, name, words) == 0
+
+
+def _run(interpreter: Path, name: str, words: list[str]) -> int:
+    """Run a module of the environment, say whether it succeeded; return its exit code."""
     started = time.monotonic()
     command = [str(interpreter), "-m", *words]
     # Buffered, so that two outputs do not mix; only tests take long enough to watch.
@@ -87,7 +123,7 @@ def _passes(interpreter: Path, name: str, words: list[str]) -> bool:
     text = (done.stdout or b"").decode(errors="replace") if done.returncode else ""
     verdict = "FAILED" if done.returncode else "ok"
     print(f"{text}[{name}: {verdict}, {time.monotonic() - started:.0f} s]", flush=True)
-    return done.returncode == 0
+    return done.returncode
 
 
 def _build_environment(environ: Mapping[str, str]) -> dict[str, str]:

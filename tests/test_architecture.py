@@ -100,6 +100,7 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
     }  # fmt: skip
     assert broad == {
         "indexing/index_worker.py",
+        "indexing/team_index.py",
         "runtime/sessions.py",
         "sharing/object_store.py",
         "sync/runner.py",

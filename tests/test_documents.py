@@ -5,10 +5,14 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from codekernel.cli.arguments import build_parser
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "kernel" / "codekernel"
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")])
+# What a person reads before they try it; the rest is in docs/.
+MAX_README_WORDS = 900
+MAX_TOUR_BYTES = 3_000_000
 LOCKS = sorted(ROOT.glob("requirements*.lock"))
 
 
@@ -76,16 +80,30 @@ def test_continuous_integration_runs_the_one_test_command_on_every_supported_pyt
     assert re.findall(r"- run: (.+)", text) == ["python scripts/test.py"]
 
 
-def test_every_command_is_in_the_readme() -> None:
-    commands = (PACKAGE / "cli" / "arguments.py").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name in re.findall(r'_add\(commands, "(\w+)"', commands):
-        assert f"codekernel {name}" in readme
+def test_every_command_is_described() -> None:
+    (commands,) = (action for action in build_parser()._actions if isinstance(action.choices, dict))
+    described = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    missing = [name for name in commands.choices or () if f"`codekernel {name}" not in described]
+    assert missing == []
+
+
+def test_the_front_page_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) < MAX_README_WORDS
+
+
+def test_the_moving_picture_is_light_and_short() -> None:
+    content = (ROOT / "docs" / "pictures" / "tour.webp").read_bytes()
+    assert len(content) <= MAX_TOUR_BYTES
+    # Of each frame of a WebP: position and size, then the milliseconds.
+    frames = [found.end() for found in re.finditer(b"ANMF....", content, re.DOTALL)]
+    milliseconds = [int.from_bytes(content[at + 12 : at + 15], "little") for at in frames]
+    assert 10_000 <= sum(milliseconds) <= 15_000
 
 
 def test_every_picture_is_shown_by_a_document() -> None:
     pictures = {path.name for path in (ROOT / "docs").glob("*/*.png")}
     pictures |= {path.name for path in (ROOT / "docs").glob("*/*.svg")}
+    pictures |= {path.name for path in (ROOT / "docs").glob("*/*.webp")}
     texts = [path.read_text(encoding="utf-8") for path in (*DOCUMENTS, *ROOT.glob("models/*/*.md"))]
     assert [name for name in sorted(pictures) if not any(name in text for text in texts)] == []
 

@@ -31,10 +31,12 @@ import {
   secureWindow,
   servePages,
 } from '../src/index.js';
+import { HOST_CALLS } from '../src/page_api.js';
 import { takeOverWindows } from './src/earlier_folder.js';
 import { makeHostCalls } from './src/host_calls.js';
 import { menuTemplate } from './src/menu.js';
 import { quitCleanly } from './src/clean_quit.js';
+import { findStartRequest } from './src/start_request.js';
 import { SettingsSaver } from './src/settings_saver.js';
 import { WindowState } from './src/window_state.js';
 import { Windows } from './src/windows.js';
@@ -54,6 +56,7 @@ function isFirst() {
   // What Chromium keeps is no part of what the kernel keeps.
   app.setPath('sessionData', path.join(app.getPath('userData'), 'browser'));
   protocol.registerSchemesAsPrivileged([privilegedScheme]);
+  if (app.isPackaged) app.setAsDefaultProtocolClient(PAGES_SCHEME); // codekernel:// links
   return app.requestSingleInstanceLock();
 }
 
@@ -65,28 +68,61 @@ function run() {
     state,
     create: (options) => createWindow(options),
     admit: (contents, rights) => ipc.addWindow(contents, rights),
+    requestPlace: (contents, address) => ipc.requestPlace(contents, address),
     screens: () => workAreasOf(screen),
-    calls: { repos: MAIN_PAGE_CALLS, settings: MAIN_PAGE_CALLS, repository: REPOSITORY_PAGE_CALLS },
+    calls: [...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS, ...HOST_CALLS],
   });
   const settingsSaver = new SettingsSaver(bridge, userData);
   const parts = { app, dialog, clipboard, BrowserWindow, bridge, settingsSaver, windows };
   const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: makeHostCalls(parts) });
-  const show = (/** @type {string} */ page) => windows.show({ page }).catch((error) => note(error));
+  const go = (/** @type {any} */ place) => windows.go(place).catch(note);
+  const open = (/** @type {import('./src/start_request.js').StartRequest | null} */ request) => {
+    if (!request) return windows.focusAny() || go({ page: 'repos' });
+    if ('place' in request) return windows.show(request.place).catch(note);
+    return bridge
+      .request('registerFolder', { path: request.folder })
+      .then(({ repoName }) => windows.show({ page: 'repository', repoName }))
+      .catch(note);
+  };
   const note = (/** @type {unknown} */ error) => bridge.log.write(`[app] ${String(error)}`);
 
   bridge.on('repoDeleted', (repoName) => windows.closeRepository(repoName));
   bridge.on('state', (now) => now === 'running' && bridge.request('watchRepos').catch(note));
   quitCleanly({ app, stop: () => Promise.all([bridge.stop(), state.save()]) });
-  app.on('second-instance', () => windows.focusAny() || show('repos'));
-  app.on('activate', () => windows.focusAny() || show('repos'));
+  app.on('before-quit', () => windows.quit());
+  app.on(
+    'second-instance',
+    (/** @type {any} */ _event, /** @type {string[]} */ argv, /** @type {string} */ folder) =>
+      open(requestIn(argv, folder)),
+  );
+  for (const type of ['open-url', 'open-file']) {
+    app.on(type, (/** @type {any} */ _event, /** @type {string} */ what) =>
+      open(requestIn([what])),
+    );
+  }
+  app.on('activate', () => open(null));
   app.on('window-all-closed', () => process.platform === 'darwin' || app.quit());
-  app.whenReady().then(() => {
+  app.whenReady().then(async () => {
     bridge.start().catch(note); // windows get the state, and can request another start
     servePages(protocol, PAGES);
     guardSession(session.defaultSession, { scheme: PAGES_SCHEME });
-    setMenu(show);
-    show('repos');
+    setMenu((page) => go({ page }));
+    await windows.restore().catch(note);
+    const request = requestIn(process.argv, process.cwd());
+    if (request) open(request);
   });
+}
+
+/**
+ * @param {readonly string[]} words of a command line
+ * @param {string} [folder] where it was written
+ */
+function requestIn(words, folder = '/') {
+  const ours = new Set([process.execPath, app.getAppPath()].map((each) => path.resolve(each)));
+  return findStartRequest(
+    words.filter((word) => !ours.has(path.resolve(folder, word))),
+    folder,
+  );
 }
 
 /** @param {object} options */

@@ -20,7 +20,12 @@ import { RotatingLog } from './rotating_log.js';
 import { KernelProcess } from './kernel_process.js';
 
 /** These have methods of their own, because the bridge must know of them. */
-const OWN_METHOD = { openRepo: 'openRepo()', closeRepo: 'session.close()', stopAll: 'stop()' };
+const OWN_METHOD = {
+  openRepo: 'openRepo()',
+  openFolder: 'openFolder()',
+  closeRepo: 'session.close()',
+  stopAll: 'stop()',
+};
 
 /**
  * @typedef {{
@@ -111,11 +116,30 @@ export class KernelBridge extends EventEmitter {
    * @param {{ owner?: unknown }} [options] `owner`: whose session it is, say a window
    * @returns {Promise<RepoSession>}
    */
-  async openRepo(repoName, { owner } = {}) {
+  openRepo(repoName, { owner } = {}) {
+    return this.#open(repoName, { owner });
+  }
+
+  /**
+   * Open the repository of a folder, which is registered if no program has done so yet.
+   *
+   * @param {string} folder an absolute path
+   * @param {{ owner?: unknown }} [options]
+   * @returns {Promise<RepoSession>}
+   */
+  openFolder(folder, { owner } = {}) {
+    return this.#open('', { owner, folder });
+  }
+
+  /**
+   * @param {string} repoName
+   * @param {{ owner?: unknown, folder?: string }} more
+   */
+  async #open(repoName, more) {
     const id = this.#nextSessionId;
     const { restarts } = this.options;
     this.#nextSessionId += 1;
-    const session = new RepoSession(this.#client, id, repoName, { owner, restarts });
+    const session = new RepoSession(this.#client, id, repoName, { ...more, restarts });
     this.#sessions.set(id, session);
     session.on('closed', () => this.#sessions.delete(id));
     session.on('prepared', () => this.emit('sessionPrepared', session));

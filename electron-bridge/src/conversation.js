@@ -20,7 +20,7 @@ const SESSION_NOT_FOUND = 'SESSION_NOT_FOUND';
 export const LEFT = 'left';
 
 /**
- * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean, isFollowed?: boolean }} Question
+ * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean, isFollowed?: boolean, reviews?: boolean }} Question
  * @typedef {{ signal?: AbortSignal, doneTimeoutMs?: number, timeoutMs?: number }} ConverseOptions
  */
 
@@ -78,11 +78,13 @@ export async function* converse(exchange, sessionId, question, options = {}) {
  * @param {Question} question
  * @returns {[string, object]} the message that begins it, and its fields
  */
-function beginMessage({ modelName, conversationId, query, isAgent, isFollowed }) {
+function beginMessage({ modelName, conversationId, query, isAgent, isFollowed, reviews }) {
   if (isFollowed) return ['followConversation', { conversationId }];
   // By which another kernel knows it, if this one dies before it has accepted it.
   const fields = { modelName, conversationId, query, turnKey: randomUUID() };
-  return [isAgent ? 'beginAgentTurn' : 'beginConversation', fields];
+  return isAgent
+    ? ['beginAgentTurn', { ...fields, ...(reviews && { reviews }) }]
+    : ['beginConversation', fields];
 }
 
 /** Replies -> parts, and when there will be no more. */

@@ -11,7 +11,13 @@ import { CHANNELS } from './page_api.js';
 import { carryOut } from './window_calls.js';
 import { WindowSessions } from './window_sessions.js';
 
-/** @typedef {(fields: Record<string, any>, contents: any) => unknown} HostCall */
+/**
+ * @typedef {(
+ *   fields: Record<string, any>,
+ *   contents: any,
+ *   session: import('./repo_session.js').RepoSession | undefined,
+ * ) => unknown} HostCall `contents`: of the window that asks; `session`: of what it shows
+ */
 
 export class KernelIpc {
   /** @type {Map<number, WindowClient>} */
@@ -54,11 +60,12 @@ export class KernelIpc {
    * Let a window in.
    *
    * @param {any} contents its webContents
-   * @param {{ page: string, calls: readonly string[] }} rights
-   *   `page`: the address it shows; what stands behind ? and # is no matter
+   * @param {{ page: string | readonly string[], calls: readonly string[] }} rights
+   *   `page`: the address that it shows, or those; what stands behind ? and # is no matter
    */
   addWindow(contents, { page, calls }) {
-    const client = new WindowClient(contents, { page: pageOf(page) ?? page, calls });
+    const pages = [page].flat().map((each) => pageOf(each) ?? each);
+    const client = new WindowClient(contents, { pages, calls });
     this.#clients.set(contents.id, client);
     contents.on('did-start-navigation', (/** @type {any} */ details) => {
       if (details.isMainFrame && !details.isSameDocument) client.stopConversations();
@@ -67,8 +74,18 @@ export class KernelIpc {
     contents.once('destroyed', () => {
       this.#clients.delete(contents.id);
       client.disconnect();
-      this.#sessions.close(client).catch((error) => this.#log(error));
+      this.#sessions.closeAll(client).catch((error) => this.#log(error));
     });
+  }
+
+  /**
+   * Ask a window's page to show a place.
+   *
+   * @param {any} contents
+   * @param {string} address
+   */
+  requestPlace(contents, address) {
+    this.#clients.get(contents.id)?.sendEvent({ type: 'placeRequested', address });
   }
 
   /**
@@ -78,7 +95,7 @@ export class KernelIpc {
    */
   #call(client, call, fields) {
     const hostCall = this.hostCalls.get(call);
-    if (hostCall) return hostCall(fields, client.contents);
+    if (hostCall) return hostCall(fields, client.contents, this.#sessions.find(client));
     return carryOut(this.bridge, this.#sessions, client, call, fields);
   }
 
@@ -91,7 +108,8 @@ export class KernelIpc {
     if (!Number.isSafeInteger(key)) throw forbiddenError('A conversation needs a number.');
     const { modelName, conversationId, query } = question;
     const [isAgent, isFollowed] = [question.isAgent === true, question.isFollowed === true];
-    const fields = { modelName, conversationId, query, isAgent, isFollowed };
+    const reviews = question.reviews === true;
+    const fields = { modelName, conversationId, query, isAgent, isFollowed, reviews };
     client.startConversation(Number(key), await this.#sessions.get(client), fields);
   }
 
@@ -122,21 +140,23 @@ export class KernelIpc {
   #findClient({ sender, senderFrame: frame }) {
     const client = this.#clients.get(sender.id);
     if (!client || client.contents !== sender || !frame || frame.parent !== null) return undefined;
-    return pageOf(frame.url) === client.page ? client : undefined;
+    return client.pages.has(pageOf(frame.url) ?? '') ? client : undefined;
   }
 
   #forwardEvents() {
     const forward =
       (/** @type {string} */ type) =>
-      (/** @type {any} */ { owner }, /** @type {any} */ reason) => {
+      (/** @type {any} */ { owner, repoName }, /** @type {any} */ reason) => {
         if (owner instanceof WindowClient)
-          owner.sendEvent({ type, ...(reason && { failure: dumpFailure(reason) }) });
+          owner.sendEvent({ type, repoName, ...(reason && { failure: dumpFailure(reason) }) });
       };
     for (const type of ['sessionPrepared', 'sessionCrashed', 'sessionLost']) {
       this.bridge.on(type, forward(type));
     }
-    this.bridge.on('embeddingStatus', ({ owner }, message) => {
-      if (owner instanceof WindowClient) owner.statuses.add(message);
+    this.bridge.on('embeddingStatus', (session, message) => {
+      const { owner } = session;
+      const isShown = (this.#sessions.find(owner) ?? session) === session;
+      if (isShown && owner instanceof WindowClient) owner.statuses.add(message);
     });
     this.bridge.on('reposChanged', () => {
       for (const client of this.#clients.values()) client.sendEvent({ type: 'reposChanged' });

@@ -14,7 +14,10 @@ export const CHANNELS = Object.freeze({
 export const MAIN_PAGE_CALLS = Object.freeze([
   'getRepos',
   'createRepo',
+  'registerFolder',
   'deleteRepo',
+  'listFolders',
+  'previewFolder',
   'getSettings',
   'checkSettings',
   'updateSettings',
@@ -22,20 +25,29 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'getAvailableHardware',
   'setApiKey',
   'testApi',
+  'getModelPresets',
+  'listEndpointModels',
+  'findLocalServers',
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'hasApiKey',
 ]);
 
 /** What the page of a repository may call. @type {readonly string[]} */
 export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
+  'getIndexes',
+  'getKernelStatus',
   'openRepo',
   'closeRepo',
   'converse',
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'allowEndpoint',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -45,14 +57,19 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** Requests to the session of the window that calls. @type {readonly string[]} */
 export const SESSION_CALLS = Object.freeze([
   'search',
+  'findNames',
   'getChunksInfo',
   'getIndexStatus',
   'allowEndpoint',
+  'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',
   'readLines',
@@ -62,6 +79,9 @@ export const SESSION_CALLS = Object.freeze([
   'deleteConversation',
   'answerPermission',
   'undoAgentTurn',
+  'getPermissionRules',
+  'deletePermissionRule',
+  'forkConversation',
 ]);
 
 /** What the app itself answers. @type {readonly string[]} */
@@ -72,11 +92,15 @@ export const HOST_CALLS = Object.freeze([
   'openInEditor',
   'openWindow',
   'copyText',
+  'showProgress',
   'restartKernel',
 ]);
 
 /** Of one window at a time. */
 export const MAX_CONVERSATIONS = 8;
+
+/** That a window keeps open. */
+export const MAX_REPOSITORIES = 3;
 
 /** Statuses of files are sent together so often. */
 export const STATUS_FLUSH_INTERVAL_MS = 50;

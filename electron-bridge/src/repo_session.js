@@ -21,6 +21,7 @@ export class RepoSession extends EventEmitter {
   #policy;
   /** Whether an openRepo is pending; its reply then decides the state of the session. */
   #isOpening = false;
+  #conversations = 0;
   /** @type {KernelError | null} */
   #lostReason = null;
 
@@ -28,15 +29,20 @@ export class RepoSession extends EventEmitter {
    * @param {import('./request_client.js').RequestClient} exchange
    * @param {number} id
    * @param {string} repoName
-   * @param {{ owner?: unknown, restarts?: ConstructorParameters<typeof RestartPolicy>[0] }} [more]
-   *   `owner`: whose session it is, say a window; the bridge only keeps it
+   * @param {{
+   *   owner?: unknown,
+   *   folder?: string,
+   *   restarts?: ConstructorParameters<typeof RestartPolicy>[0],
+   * }} [more] `owner`: whose session it is, say a window; the bridge only keeps it; `folder`: whose
+   *   repository it is, instead of a name
    */
-  constructor(exchange, id, repoName, { owner, restarts } = {}) {
+  constructor(exchange, id, repoName, { owner, folder, restarts } = {}) {
     super();
     this.exchange = exchange;
     this.id = id;
     this.repoName = repoName;
     this.owner = owner;
+    this.folder = folder;
     this.path = '';
     this.#policy = new RestartPolicy(restarts);
   }
@@ -70,8 +76,18 @@ export class RepoSession extends EventEmitter {
    * @param {import('./conversation.js').Question} question
    * @param {import('./conversation.js').ConverseOptions} [options]
    */
-  converse(question, options) {
-    return converse(this.exchange, this.id, question, options);
+  async *converse(question, options) {
+    this.#conversations += 1;
+    try {
+      yield* converse(this.exchange, this.id, question, options);
+    } finally {
+      this.#conversations -= 1;
+    }
+  }
+
+  /** Whether an answer is being written. */
+  get isAnswering() {
+    return this.#conversations > 0;
   }
 
   /** Open it, for the first time or again; rejects with the kernel's reason. */
@@ -80,10 +96,14 @@ export class RepoSession extends EventEmitter {
     if (this.#state !== 'opening') this.#prepared = new Deferred();
     this.#state = 'opening';
     this.#isOpening = true;
-    const fields = { repoName: this.repoName, sessionId: this.id };
+    const [type, what] = this.folder
+      ? ['openFolder', { path: this.folder }]
+      : ['openRepo', { repoName: this.repoName }];
+    const fields = { ...what, sessionId: this.id };
     try {
-      const data = await this.exchange.request(MAIN_SESSION_ID, 'openRepo', fields);
+      const data = await this.exchange.request(MAIN_SESSION_ID, type, fields);
       this.#isOpening = false;
+      this.repoName = data.repoName;
       this.path = data.path;
     } catch (error) {
       this.#isOpening = false;

@@ -15,11 +15,11 @@ export class WindowClient {
 
   /**
    * @param {any} contents the window's webContents
-   * @param {{ page: string, calls: readonly string[] }} rights
+   * @param {{ pages: readonly string[], calls: readonly string[] }} rights
    */
-  constructor(contents, { page, calls }) {
+  constructor(contents, { pages, calls }) {
     this.contents = contents;
-    this.page = page;
+    this.pages = new Set(pages);
     this.calls = new Set(calls);
     this.statuses = new StatusBatch((items) => this.sendEvent({ type: 'embeddingStatus', items }));
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
+import { Deferred } from '../src/deferred.js';
 import { KernelIpc, MAIN_PAGE_CALLS, REPOSITORY_PAGE_CALLS } from '../src/index.js';
 import { FakeIpcMain, FakeWindow } from './support/fake_electron.js';
 import { fakeBridge, waitForState } from './support/fixtures.js';
@@ -107,11 +108,29 @@ test('a page that was loaded again gets the session it had', async (t) => {
   await window.kernel.openRepo({ repoName: 'demo' });
   await window.kernel.openRepo({ repoName: 'demo' });
   assert.equal(bridge.sessions.length, 1);
-  await window.kernel.openRepo({ repoName: 'other' });
-  assert.deepEqual(
-    bridge.sessions.map(({ repoName }) => repoName),
-    ['other'],
-  );
+});
+
+test('a window comes back to what it showed; the oldest is closed, but for one that answers', async (t) => {
+  const { bridge, window } = await setUp(t);
+  const open = (repoName) => window.kernel.openRepo({ repoName });
+  const names = () => bridge.sessions.map(({ repoName }) => repoName).sort();
+  await open('demo');
+  const begun = new Deferred();
+  const talk = window.kernel.converse({ ...QUESTION, query: 'endless' }, begun.resolve);
+  await begun.promise;
+  for (const name of ['one', 'two', 'demo', 'three', 'four']) await open(name);
+  assert.deepEqual(names(), ['demo', 'four', 'three']);
+  talk.stop();
+  await talk.finished.catch(() => {});
+  await open('five');
+  assert.deepEqual(names(), ['five', 'four', 'three']);
+});
+
+test('events are told with the repository they are about', async (t) => {
+  const { window } = await setUp(t);
+  const prepared = heard(window, 'sessionPrepared');
+  await window.kernel.openRepo({ repoName: 'demo' });
+  assert.equal((await prepared).repoName, 'demo');
 });
 
 test('the session of a closed window is closed, even one that was being opened', async (t) => {
@@ -172,7 +191,9 @@ test('no kind of window gets keys back or stops the kernel', () => {
 
 test('what a window may ask is on window.kernel, and nothing else of the kernel is', async (t) => {
   const { window } = await setUp(t);
-  const offered = Object.keys(window.kernel).filter((name) => !['host', 'on'].includes(name));
+  const offered = Object.keys(window.kernel).filter(
+    (name) => !['host', 'on', 'pathOfFile'].includes(name),
+  );
   assert.deepEqual(
     offered.sort(),
     [...new Set([...MAIN_PAGE_CALLS, ...REPOSITORY_PAGE_CALLS])].sort(),

@@ -91,6 +91,23 @@ test('who watches hears that the list of repositories has changed', async (t) =>
   await changed;
 });
 
+test('a folder is opened without a name, and opened again after kill -9', async (t) => {
+  const { bridge, repo } = await bridged(t);
+  const folder = path.join(path.dirname(repo), 'other');
+  await mkdir(folder);
+  await writeFile(path.join(folder, 'hello.py'), SOURCE);
+  const session = await bridge.openFolder(folder);
+  await session.prepared();
+  assert.deepEqual([session.repoName, session.path], ['other', folder]);
+  const again = next(session, 'prepared');
+  process.kill(bridge.pid, 'SIGKILL');
+  await again;
+  assert.equal(session.path, folder);
+  const missing = bridge.openFolder(path.join(folder, 'gone'));
+  await assert.rejects(missing, { code: 'INVALID_PATH' });
+  await assert.rejects(bridge.request('openFolder', { path: folder }), { code: 'FORBIDDEN' });
+});
+
 test('many requests at once are all answered', async (t) => {
   const { bridge } = await bridged(t);
   const asked = Array.from({ length: 3000 }, () => bridge.request('getRepos'));

@@ -8,9 +8,18 @@ export interface ForwardedCalls {
   createRepo(
     fields: MainRequests['createRepo']['fields'],
   ): Promise<MainRequests['createRepo']['data']>;
+  registerFolder(
+    fields: MainRequests['registerFolder']['fields'],
+  ): Promise<MainRequests['registerFolder']['data']>;
   deleteRepo(
     fields: MainRequests['deleteRepo']['fields'],
   ): Promise<MainRequests['deleteRepo']['data']>;
+  listFolders(
+    fields: MainRequests['listFolders']['fields'],
+  ): Promise<MainRequests['listFolders']['data']>;
+  previewFolder(
+    fields: MainRequests['previewFolder']['fields'],
+  ): Promise<MainRequests['previewFolder']['data']>;
   getSettings(): Promise<MainRequests['getSettings']['data']>;
   checkSettings(): Promise<MainRequests['checkSettings']['data']>;
   updateSettings(): Promise<MainRequests['updateSettings']['data']>;
@@ -20,13 +29,26 @@ export interface ForwardedCalls {
     fields: MainRequests['setApiKey']['fields'],
   ): Promise<MainRequests['setApiKey']['data']>;
   testApi(fields: MainRequests['testApi']['fields']): Promise<MainRequests['testApi']['data']>;
+  getModelPresets(): Promise<MainRequests['getModelPresets']['data']>;
+  listEndpointModels(
+    fields: MainRequests['listEndpointModels']['fields'],
+  ): Promise<MainRequests['listEndpointModels']['data']>;
+  findLocalServers(): Promise<MainRequests['findLocalServers']['data']>;
   getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
+  getIndexes(): Promise<MainRequests['getIndexes']['data']>;
+  getKernelStatus(): Promise<MainRequests['getKernelStatus']['data']>;
   search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
+  findNames(
+    fields: SessionRequests['findNames']['fields'],
+  ): Promise<SessionRequests['findNames']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
   getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;
   allowEndpoint(
     fields: SessionRequests['allowEndpoint']['fields'],
   ): Promise<SessionRequests['allowEndpoint']['data']>;
+  getIndexMap(
+    fields: SessionRequests['getIndexMap']['fields'],
+  ): Promise<SessionRequests['getIndexMap']['data']>;
   pauseIndexing(
     fields: SessionRequests['pauseIndexing']['fields'],
   ): Promise<SessionRequests['pauseIndexing']['data']>;
@@ -36,7 +58,9 @@ export interface ForwardedCalls {
   readLines(
     fields: SessionRequests['readLines']['fields'],
   ): Promise<SessionRequests['readLines']['data']>;
-  getApiUsage(): Promise<SessionRequests['getApiUsage']['data']>;
+  getApiUsage(
+    fields: SessionRequests['getApiUsage']['fields'],
+  ): Promise<SessionRequests['getApiUsage']['data']>;
   getConversations(): Promise<SessionRequests['getConversations']['data']>;
   getConversation(
     fields: SessionRequests['getConversation']['fields'],
@@ -50,6 +74,13 @@ export interface ForwardedCalls {
   undoAgentTurn(
     fields: SessionRequests['undoAgentTurn']['fields'],
   ): Promise<SessionRequests['undoAgentTurn']['data']>;
+  getPermissionRules(): Promise<SessionRequests['getPermissionRules']['data']>;
+  deletePermissionRule(
+    fields: SessionRequests['deletePermissionRule']['fields'],
+  ): Promise<SessionRequests['deletePermissionRule']['data']>;
+  forkConversation(
+    fields: SessionRequests['forkConversation']['fields'],
+  ): Promise<SessionRequests['forkConversation']['data']>;
 }
 
 /** The calls of `window.kernel.host`. */
@@ -60,4 +91,5 @@ export type HostCall =
   | 'openInEditor'
   | 'openWindow'
   | 'copyText'
+  | 'showProgress'
   | 'restartKernel';

@@ -56,12 +56,17 @@ export interface AnswerAgentPermission {
   answerKey?: string;
 }
 
-/** Say whether a tool that waits may be used; `allowTurn`: and all others that do the same. */
+/**
+ * Say whether a tool that waits may be used. `allowTurn`: and all others that do the same;
+ * `allowRule`: and whatever its rule allows, from now on. `hunks`: of an edit that is allowed only
+ * these, by their place in the diff.
+ */
 export interface AnswerPermission {
   type: 'answerPermission';
   conversationId: number;
   toolUseId: string;
-  decision: 'allow' | 'allowTurn' | 'deny';
+  decision: 'allow' | 'allowTurn' | 'allowRule' | 'deny';
+  hunks?: number[] | null;
 }
 
 /** Ask about the folder of a session; `kind` says what. */
@@ -79,8 +84,9 @@ export interface AskAgentFolder {
  * The first line of a client at the local endpoint. `mode` is what follows: "lines" of this
  * protocol, "mcp" about the repository in `folder`, or "control" for getKernelStatus and stopKernel
  * alone, which stay the same in every version. `clientVersion`: of codekernel; an older kernel
- * retires. `reattaches`: whether the client goes on with another kernel by itself. `mirror`: copy
- * the histories of what this client asks, or has open, into their repositories.
+ * retires. `reattaches`: whether the client goes on with another kernel by itself. `followRoots`:
+ * with "mcp", the roots of the client come before `folder`, which may be empty. `mirror`: copy the
+ * histories of what this client asks, or has open, into their repositories.
  */
 export interface Attach {
   type: 'attach';
@@ -92,13 +98,15 @@ export interface Attach {
   mirror?: boolean;
   clientVersion?: string;
   reattaches?: boolean;
+  followRoots?: boolean;
 }
 
 /**
  * Give an agent a task; its work is streamed as replies to this one request. `session` goes on with
  * that one; `tools` are all it gets; what is not in `allow` is asked for, or refused without
  * `asks`; `detailed`: with its session, its rounds, whole results and their data; `within`: the
- * repository is only reached through this folder.
+ * repository is only reached through this folder; `planFirst`: no tool runs before the model has
+ * decided on a plan; `reviews`: each edit waits as a diff.
  */
 export interface BeginAgentTurn {
   type: 'beginAgentTurn';
@@ -112,6 +120,8 @@ export interface BeginAgentTurn {
   rounds?: number | null;
   detailed?: boolean;
   within?: string;
+  planFirst?: boolean;
+  reviews?: boolean;
   turnKey?: string;
 }
 
@@ -159,6 +169,7 @@ export interface ConversationSection {
   historyLength: number;
   maxRounds?: number;
   summarizeHistory?: boolean;
+  currency?: string;
 }
 
 /** Register a folder; it is not opened. */
@@ -180,6 +191,12 @@ export interface DeleteConversation {
   conversationId: number;
 }
 
+/** Be asked again about what a rule allowed. */
+export interface DeletePermissionRule {
+  type: 'deletePermissionRule';
+  id: string;
+}
+
 /** Forget a repository and delete its index; the folder itself is never touched. */
 export interface DeleteRepo {
   type: 'deleteRepo';
@@ -199,6 +216,25 @@ export interface EmbeddingSection {
   configs: EmbeddingConfigEntry[];
 }
 
+/** Look for servers of models on this machine, at their usual ports; an addition. */
+export interface FindLocalServers {
+  type: 'findLocalServers';
+}
+
+/** Find files and symbols by a part of their name; an addition to the document. */
+export interface FindNames {
+  type: 'findNames';
+  query: string;
+  limit?: number;
+}
+
+/** Rank the code that is like a place, FILE:LINE; an addition to the document. */
+export interface FindRelated {
+  type: 'findRelated';
+  place: string;
+  limit?: number | null;
+}
+
 /** Stream every event after a position, as replies to this one request. */
 export interface FollowAgentSessions {
   type: 'followAgentSessions';
@@ -209,6 +245,14 @@ export interface FollowAgentSessions {
 export interface FollowConversation {
   type: 'followConversation';
   conversationId: number;
+}
+
+/** Begin the conversation `newId` with the first `turns` turns of another one. */
+export interface ForkConversation {
+  type: 'forkConversation';
+  conversationId: number;
+  newId: number;
+  turns: number;
 }
 
 /** An element of `conversationSettings.generationModel`. */
@@ -250,14 +294,27 @@ export interface GetApiKey {
   name: string;
 }
 
-/** Ask what the chat models have used for the open repository. */
+/**
+ * Ask what the chat models have used for the open repository. `allRepos`, an addition: and for each
+ * of the others.
+ */
 export interface GetApiUsage {
   type: 'getApiUsage';
+  allRepos?: boolean;
 }
 
 /** Ask which accelerators really work. */
 export interface GetAvailableHardware {
   type: 'getAvailableHardware';
+}
+
+/**
+ * Ask who calls a definition, and what it calls; an addition to the document. `symbol` is a name,
+ * or one with those around it: Class.name.
+ */
+export interface GetCalls {
+  type: 'getCalls';
+  symbol: string;
 }
 
 /** List every chunk of the open repository. */
@@ -281,6 +338,22 @@ export interface GetGenerationModels {
   type: 'getGenerationModels';
 }
 
+/**
+ * Follow the callers of a file, of lines, or of a name; an addition to the document. `place`: FILE,
+ * FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+ */
+export interface GetImpact {
+  type: 'getImpact';
+  place: string;
+  depth?: number | null;
+}
+
+/** Ask what is indexed and skipped in a folder, '' for all; an addition to the document. */
+export interface GetIndexMap {
+  type: 'getIndexMap';
+  folder?: string;
+}
+
 /** Ask how far the index of the open repository is; an addition to the document. */
 export interface GetIndexStatus {
   type: 'getIndexStatus';
@@ -296,9 +369,29 @@ export interface GetKernelStatus {
   type: 'getKernelStatus';
 }
 
+/**
+ * Ask which commits made a file, lines of it, or a definition; an addition to the document. `place`
+ * as of `getImpact`.
+ */
+export interface GetLineHistory {
+  type: 'getLineHistory';
+  place: string;
+  limit?: number | null;
+}
+
+/** Ask for the providers that a chat model can be added from; an addition to the document. */
+export interface GetModelPresets {
+  type: 'getModelPresets';
+}
+
 /** List the models in the box and those of the settings; an addition to the document. */
 export interface GetModels {
   type: 'getModels';
+}
+
+/** List what agents may do here without being asked, because somebody allowed it for good. */
+export interface GetPermissionRules {
+  type: 'getPermissionRules';
 }
 
 /** List the registered repositories. */
@@ -338,6 +431,20 @@ export interface LarkSection {
   noticesOnly?: boolean;
 }
 
+/** Ask an endpoint for its chat models; `keyName` as in testApi. An addition. */
+export interface ListEndpointModels {
+  type: 'listEndpointModels';
+  url: string;
+  api?: string;
+  keyName?: string | null;
+}
+
+/** List the folders in a folder; without a path, in the home folder. */
+export interface ListFolders {
+  type: 'listFolders';
+  path?: string;
+}
+
 /** An element of `localModelManagement.models`: a folder, or a server instead. */
 export interface LocalModelEntry {
   name: string;
@@ -356,6 +463,18 @@ export interface LocalModelSection {
 export interface MeasureEmbedding {
   type: 'measureEmbedding';
   config: string;
+}
+
+/**
+ * Add a chat model beside those of the settings, in memory alone; an addition. A terminal offers
+ * the one of its environment (OPENAI_API_KEY).
+ */
+export interface OfferModel {
+  type: 'offerModel';
+  name: string;
+  modelName: string;
+  url: string;
+  apiKey?: string;
 }
 
 /**
@@ -396,6 +515,12 @@ export interface PositionEntry {
   id: number;
 }
 
+/** Say what would be indexed of a folder, and what that takes. */
+export interface PreviewFolder {
+  type: 'previewFolder';
+  path: string;
+}
+
 /** Read the newest messages, those before a number, or those after one. */
 export interface ReadAgentMessages {
   type: 'readAgentMessages';
@@ -412,6 +537,12 @@ export interface ReadLines {
   filePath: string;
   beginLine: number;
   endLine: number;
+}
+
+/** Register a folder under its name, or a free one; a registered one keeps its name. */
+export interface RegisterFolder {
+  type: 'registerFolder';
+  path: string;
 }
 
 /** `endpoint` of a local model, which is not in the front end's document: a server. */
@@ -446,6 +577,21 @@ export interface Search {
   explain?: boolean;
   semantic?: boolean;
   configs?: string[] | null;
+  facets?: boolean;
+}
+
+/**
+ * Rank the chunks of several repositories together; an addition to the document. `repos` are names,
+ * else all that are registered; `repo:` in the query narrows them.
+ */
+export interface SearchRepos {
+  type: 'searchRepos';
+  query: string;
+  repos?: string[] | null;
+  limit?: number | null;
+  accuracy?: boolean;
+  explain?: boolean;
+  semantic?: boolean;
 }
 
 /** `searchSettings`. */
@@ -663,6 +809,22 @@ export interface AskAgentFolderReply {
   entries: FolderEntryData[];
 }
 
+/** A caller or callee, and the lines of the calls, from 0, which are in the caller. */
+export interface CallEntry {
+  place: DefinitionEntry;
+  lines: number[];
+  certainty: string;
+}
+
+/** One definition of the name; the numbers are what was left out of the lists. */
+export interface CalledDefinition {
+  place: DefinitionEntry;
+  callers: CallEntry[];
+  callees: CallEntry[];
+  moreCallers: number;
+  moreCallees: number;
+}
+
 /** The `data` of a detailed turn: the model's answer uses these tools after the last one. */
 export interface CallsPart {
   type: 'calls';
@@ -678,6 +840,14 @@ export interface CancelAgentMessageReply {
 export interface ChangeEntry {
   filePath: string;
   kind: string;
+}
+
+/** A folder; `isRepository` if it is the top of a git work tree. */
+export interface ChoosableFolder {
+  name: string;
+  path: string;
+  isRepository: boolean;
+  isHidden: boolean;
 }
 
 /** A chunk as one embedding config has it. */
@@ -724,6 +894,15 @@ export interface ClientEntry {
   pid: number | null;
   attachedAt: number;
   repos: string[];
+}
+
+/** A definition; lines count from 1 and include the last one. */
+export interface CodeDefinition {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
 }
 
 /** One selected embedding config. */
@@ -781,6 +960,15 @@ export interface DayUsageEntry {
   cost?: number;
 }
 
+/** A definition, or code outside of all (kind `file`); lines from 0, the last is out. */
+export interface DefinitionEntry {
+  symbol: string;
+  kind: string;
+  filePath: string;
+  beginLine: number;
+  endLine: number;
+}
+
 /** Session -> window: how far the indexing of one file is. */
 export interface EmbeddingStatus {
   type: 'embeddingStatus';
@@ -804,6 +992,14 @@ export interface EndpointAskEntry {
   eachSearch: boolean;
 }
 
+/** A chat model of an endpoint; what it does not say is null. Prices: per million tokens. */
+export interface EndpointModelEntry {
+  name: string;
+  contextTokens: number | null;
+  inputPrice: number | null;
+  outputPrice: number | null;
+}
+
 /** One event; `id` is 0 for those that are never replayed. */
 export interface EventPart {
   type: 'event';
@@ -813,6 +1009,28 @@ export interface EventPart {
   session: AgentSessionEntry | null;
   message: SessionMessageEntry | null;
   localIds: string[];
+}
+
+/** What some of the hits have in common, and how many. */
+export interface FacetValue {
+  value: string;
+  count: number;
+}
+
+/** The servers that answered. */
+export interface FindLocalServersReply {
+  servers: LocalServerEntry[];
+}
+
+/** The best first. */
+export interface FindNamesReply {
+  files: FoundFileName[];
+  symbols: FoundName[];
+}
+
+/** Best first, without the place itself. */
+export interface FindRelatedReply {
+  results: SearchResult[];
 }
 
 /** A file or folder; `path` is below the folder of the session. */
@@ -836,9 +1054,25 @@ export interface FollowingPart {
   resumed: boolean;
 }
 
-/** A chat model as a list shows it. */
+/** An indexed file. */
+export interface FoundFileName {
+  filePath: string;
+}
+
+/** A name that is defined in a file, and the line of the definition, from 0. */
+export interface FoundName {
+  name: string;
+  filePath: string;
+  line: number;
+}
+
+/** A chat model as a list shows it; but for the name, additions, if they are known. */
 export interface GenerationModelEntry {
   name: string;
+  modelName?: string;
+  inputPrice?: number;
+  outputPrice?: number;
+  contextTokens?: number;
 }
 
 /** Oldest first. */
@@ -856,15 +1090,23 @@ export interface GetApiKeyReply {
   apiKey: string;
 }
 
-/** One entry per model, by name. */
+/** One entry per model, by name; `repos`, if wanted, has all repositories. */
 export interface GetApiUsageReply {
   apiUsage: ApiUsageEntry[];
+  repos?: RepoUsageEntry[];
 }
 
 /** True only if a trial session ran there; the names are spelt as the document spells them. */
 export interface GetAvailableHardwareReply {
   cudaAvailable: boolean;
   coreMLAvailable: boolean;
+}
+
+/** Definitions of one name are apart; `behind` files have not been read yet. */
+export interface GetCallsReply {
+  definitions: CalledDefinition[];
+  more: number;
+  behind: number;
 }
 
 /** Newest first; `damaged` are files of any repository, `running` those to follow. */
@@ -874,9 +1116,32 @@ export interface GetConversationsReply {
   damaged?: DamagedFileEntry[];
 }
 
-/** Every chat model of the settings, in their order. */
+/**
+ * Every chat model of the settings, in their order. `historyLength` is how many characters of the
+ * turns before are given to a model, 0 for all; `currency` is that of the prices.
+ */
 export interface GetGenerationModelsReply {
   modelList: GenerationModelEntry[];
+  historyLength?: number;
+  currency?: string;
+}
+
+/** Nearest first; `unseen` says what no call graph sees, so that nothing is a promise. */
+export interface GetImpactReply {
+  changed: CodeDefinition[];
+  callers: ReachedEntry[];
+  tests: ReachedEntry[];
+  depth: number;
+  leftOut: number;
+  behind: number;
+  unseen: string;
+}
+
+/** The largest first. */
+export interface GetIndexMapReply {
+  folder: string;
+  entries: IndexMapEntry[];
+  languages: LanguageEntry[];
 }
 
 /** Counts of what is indexed, what waits, and what stands in the way. */
@@ -890,6 +1155,7 @@ export interface GetIndexStatusReply {
   watching: string;
   trouble: string;
   paused: boolean;
+  notice: string;
   asks?: EndpointAskEntry[];
 }
 
@@ -902,9 +1168,30 @@ export interface GetIndexesReply {
   sharedVectorsBytes: number;
 }
 
+/** Newest first. `firstLine` is 0 for a whole file. */
+export interface GetLineHistoryReply {
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  commits: LineCommitEntry[];
+  hasMore: boolean;
+  uncommitted: number[];
+  remarks: string[];
+}
+
+/** The presets, in the order to show them. */
+export interface GetModelPresetsReply {
+  presets: ModelPresetEntry[];
+}
+
 /** Those of the settings first. */
 export interface GetModelsReply {
   models: ModelEntry[];
+}
+
+/** The rules of this repository, oldest first. */
+export interface GetPermissionRulesReply {
+  rules: PermissionRuleEntry[];
 }
 
 /** Every repository, in order of registration. */
@@ -953,6 +1240,16 @@ export interface IndexEntry {
   openIn: string[];
 }
 
+/** A file, or a folder with all below it; `language` is that of most bytes. */
+export interface IndexMapEntry {
+  name: string;
+  isFolder: boolean;
+  files: number;
+  bytes: number;
+  language: string;
+  skipped: number;
+}
+
 /** The kernel a client is attached to. */
 export interface KernelInfo {
   kernelVersion: string;
@@ -986,6 +1283,50 @@ export interface KernelStopping {
   type: 'kernelStopping';
   reason: string;
   retired: boolean;
+}
+
+/** The indexed files of a language. */
+export interface LanguageEntry {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** The files of a language that would be indexed. */
+export interface LanguageShare {
+  language: string;
+  files: number;
+  bytes: number;
+}
+
+/** A commit; `lines` are those of today that come from it, from 1. */
+export interface LineCommitEntry {
+  id: string;
+  date: string;
+  author: string;
+  subject: string;
+  body: string;
+  lines: number[];
+}
+
+/** The chat models by name. */
+export interface ListEndpointModelsReply {
+  models: EndpointModelEntry[];
+}
+
+/** By name; `parent` is empty at the top, `isComplete` false if there are too many. */
+export interface ListFoldersReply {
+  path: string;
+  parent: string;
+  folders: ChoosableFolder[];
+  isComplete: boolean;
+}
+
+/** A server that answered; `preset` is the name of its preset. */
+export interface LocalServerEntry {
+  preset: string;
+  url: string;
+  models: EndpointModelEntry[];
 }
 
 /** The machine, the folders that it knows, and its agents. */
@@ -1029,6 +1370,15 @@ export interface ModelEntry {
   trouble: string;
 }
 
+/** A provider, or a server on this machine; `keyPage` is empty if it needs no key. */
+export interface ModelPresetEntry {
+  name: string;
+  title: string;
+  url: string;
+  keyPage: string;
+  local: boolean;
+}
+
 /** The index of an open repository. */
 export interface OpenIndexEntry {
   repoName: string;
@@ -1062,18 +1412,57 @@ export interface PermissionAnsweredPart {
   content: SettledEntry;
 }
 
-/** A tool waits for a person; `danger` is `deletes` or `runs`. */
+/**
+ * A tool waits for a person; `danger` is `deletes` or `runs`, `writes` for an edit. `diff` is the
+ * edit; `rule` is what `allowRule` would allow from now on.
+ */
 export interface PermissionEntry {
   toolUseId: string;
   tool: string;
   danger: string;
   input: Record<string, unknown>;
+  diff?: string;
+  rule?: string;
 }
 
 /** The `data` of a reply to `beginAgentTurn`: nothing goes on until it is answered. */
 export interface PermissionPart {
   type: 'permission';
   content: PermissionEntry;
+}
+
+/** A rule: the command, or the folder in which files may be deleted. */
+export interface PermissionRuleEntry {
+  id: string;
+  danger: string;
+  rule: string;
+}
+
+/**
+ * By names and sizes, without reading files. `skipped` counts files and whole folders by reason.
+ * `isComplete` is false for a folder that is too large to look through in time: then there is more.
+ * `seconds` and `indexBytes` are estimates for the default model.
+ */
+export interface PreviewFolderReply {
+  path: string;
+  files: number;
+  bytes: number;
+  languages: LanguageShare[];
+  skipped: Record<string, number>;
+  seconds: number;
+  indexBytes: number;
+  isComplete: boolean;
+}
+
+/** A definition that calls what changes, `distance` calls away. */
+export interface ReachedEntry {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  distance: number;
+  certainty: string;
 }
 
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */
@@ -1098,10 +1487,44 @@ export interface Ready {
   type: 'ready';
 }
 
+/** The repository of the folder. */
+export interface RegisterFolderReply {
+  repoName: string;
+  path: string;
+}
+
 /** A repository as a list shows it. */
 export interface RepoEntry {
   name: string;
   path: string;
+}
+
+/** A result and its repository; scores are comparable among repositories. */
+export interface RepoSearchResult {
+  content: string;
+  highlightedContent: string;
+  metadata: string;
+  highlightedMetadata: string;
+  beginLine: number;
+  endLine: number;
+  filePath: string;
+  score: number;
+  chunkId: number;
+  symbol: string;
+  language: string;
+  freshness: string;
+  why?: Record<string, number>;
+  repoName?: string;
+  repoPath?: string;
+}
+
+/** Tokens of one model for one repository. */
+export interface RepoUsageEntry {
+  repoName: string;
+  modelName: string;
+  input_token: number;
+  output_token: number;
+  cost?: number;
 }
 
 /** Kernel -> client: a repository was registered or deleted, by any client. */
@@ -1140,10 +1563,27 @@ export interface RunningEntry {
   query: string;
 }
 
+/** Of `total` hits, the commonest of each first; folders also count for those above them. */
+export interface SearchFacets {
+  total: number;
+  languages: FacetValue[];
+  folders: FacetValue[];
+  kinds: FacetValue[];
+  symbols: FacetValue[];
+}
+
 /** Best first. */
 export interface SearchReply {
   results: SearchResult[];
   type: string;
+  isComplete?: boolean;
+  facets?: SearchFacets;
+}
+
+/** Best first, and how each repository was searched. */
+export interface SearchReposReply {
+  results: RepoSearchResult[];
+  repos: SearchedRepo[];
   isComplete?: boolean;
 }
 
@@ -1162,6 +1602,18 @@ export interface SearchResult {
   language: string;
   freshness: string;
   why?: Record<string, number>;
+}
+
+/**
+ * How the search of one repository went. `error` if it could not be searched; `gap` says what was
+ * not searched of it.
+ */
+export interface SearchedRepo {
+  repoName: string;
+  path: string;
+  hits: number;
+  error: string;
+  gap: string;
 }
 
 /** Session -> window: this session is gone, its id is free, and no reply is expected. */
@@ -1275,13 +1727,14 @@ export interface ToolDataPart {
   content: ToolDataEntry;
 }
 
-/** What came of it; `diff` is an addition to the document. */
+/** What came of it; `diff` and `denied` are additions to the document. */
 export interface ToolResultBlock {
   type: 'tool_result';
   tool_use_id: string;
   content: string;
   is_error?: boolean;
   diff?: string;
+  denied?: boolean;
 }
 
 /** A tool is being used, until a result of the same id comes. */
@@ -1346,6 +1799,9 @@ export interface MainRequests {
     fields: Omit<FollowAgentSessions, 'type'>;
     data: FollowingPart | EventPart | FollowingEnded;
   };
+  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
+  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
+  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
@@ -1359,9 +1815,14 @@ export interface MainRequests {
   openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
   closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
   deleteRepo: { fields: Omit<DeleteRepo, 'type'>; data: undefined };
+  searchRepos: { fields: Omit<SearchRepos, 'type'>; data: SearchReposReply };
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
+  getModelPresets: { fields: Omit<GetModelPresets, 'type'>; data: GetModelPresetsReply };
+  listEndpointModels: { fields: Omit<ListEndpointModels, 'type'>; data: ListEndpointModelsReply };
+  findLocalServers: { fields: Omit<FindLocalServers, 'type'>; data: FindLocalServersReply };
+  offerModel: { fields: Omit<OfferModel, 'type'>; data: undefined };
   checkSettings: { fields: Omit<CheckSettings, 'type'>; data: SettingsReply };
   updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: SettingsReply };
   getSettings: { fields: Omit<GetSettings, 'type'>; data: GetSettingsReply };
@@ -1378,10 +1839,14 @@ export interface MainRequests {
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
+  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
+  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
+  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
   getConversation: { fields: Omit<GetConversation, 'type'>; data: HistoryFile };
+  forkConversation: { fields: Omit<ForkConversation, 'type'>; data: undefined };
   deleteConversation: { fields: Omit<DeleteConversation, 'type'>; data: undefined };
   getApiUsage: { fields: Omit<GetApiUsage, 'type'>; data: GetApiUsageReply };
   beginAgentTurn: {
@@ -1393,16 +1858,21 @@ export interface SessionRequests {
     data: TaskPart | MessagePart | PermissionPart | PermissionAnsweredPart | SessionPart | RoundPart | CallsPart | ToolDataPart | ConversationPart;
   };
   answerPermission: { fields: Omit<AnswerPermission, 'type'>; data: undefined };
+  getPermissionRules: { fields: Omit<GetPermissionRules, 'type'>; data: GetPermissionRulesReply };
+  deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
+  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
+  findNames: { fields: Omit<FindNames, 'type'>; data: FindNamesReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
   allowEndpoint: { fields: Omit<AllowEndpoint, 'type'>; data: AllowEndpointReply };
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
 }
 
 /** What the kernel says of its own accord. */

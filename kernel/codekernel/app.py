@@ -48,6 +48,7 @@ from codekernel.runtime.sessions import (
     SessionTable,
 )
 from codekernel.settings.live import LiveSettings
+from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
@@ -223,10 +224,9 @@ class Kernel:
         self._workspaces = late_services.make_workspaces(
             user_data, settings, self._keys, environ, self._get_linger_seconds
         )
+        self._offered_models = offered = OfferedModels()
         self._conversations = Lazy(
-            lambda: late_services.open_conversations(
-                user_data, self._vault, lambda: settings.current
-            )
+            lambda: late_services.open_conversations(user_data, self._vault, settings, offered)
         )
         usage = UsageLedger(self._vault)
         turns = Lazy(lambda: late_services.open_agent_turns(user_data, self._conversations()))
@@ -257,6 +257,7 @@ class Kernel:
                 self._repos,
                 self._workspaces,
                 self._settings,
+                self._offered_models,
                 self._conversations,
                 turns,
                 is_shared=isinstance(self._listener, LocalListener),
@@ -309,6 +310,7 @@ class Kernel:
             repos=self._repos,
             keys=self._keys,
             settings=self._settings,
+            offered_models=self._offered_models,
             supervisor=supervisor,
             workspaces=self._workspaces,
             hardware=detect_hardware,
@@ -377,9 +379,9 @@ class Kernel:
         self._conversations.use_if_created(lambda it: it.close())
         self._vault.close()
         self._instance_lock.release()
-        clean = all(ended) and self._fatal_error is None
-        logger.info("stopped%s", "" if clean else ", but not cleanly")
-        return 0 if clean else 1
+        is_clean = all(ended) and self._fatal_error is None
+        logger.info("stopped%s", "" if is_clean else ", but not cleanly")
+        return int(not is_clean)
 
     def _end_client(self, client: AnyClient) -> bool:
         if not isinstance(client, Client):
@@ -390,7 +392,8 @@ class Kernel:
                 error = str(self._fatal_error) or type(self._fatal_error).__name__
                 client.announcer.send_unconfirmed(MAIN_SESSION_ID, KernelServerCrashed(error=error))
             elif isinstance(self._listener, LocalListener):
-                stopping = KernelStopping(reason=self._stop_reason)
-                client.announcer.send_unconfirmed(MAIN_SESSION_ID, stopping)
+                new = not client.dispatcher.has_answered  # it would take this for a refusal
+                last = KernelStopping(reason=self._stop_reason, retired=new)
+                client.announcer.send_unconfirmed(MAIN_SESSION_ID, last)
 
         return client.shut_down(say_last)

@@ -1,21 +1,23 @@
-"""What our MCP server costs the model of an agent: ``mcp_tokens.py [--repo DIR] [--text]``.
+"""What our MCP server costs the model of an agent: ``mcp_tokens.py [--repo DIR] [--rivals DIR]``.
 
 A real ``codekernel mcp`` answers about a folder, this checkout's kernel unless another is named.
 Tokens of the schemas as a client sends them (name, description, inputSchema) and of ten typical
 answers, by the tokenizer of granite-embedding-30m-english, which is in the box; those of chat
 models need about a quarter less. Beside the answer of ``search`` what the same question costs
-without it: the files that it names, read whole.
+without it: the files that it names, read whole. ``--rivals`` asks other servers the same about a
+copy of the folder (mcp_rivals.py); ``--text`` prints the answers, too.
 """
 
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
+import mcp_rivals
+from mcp_rivals import McpProcess
 from tokenizers import Tokenizer
 from verdicts import verdict
 
@@ -38,49 +40,18 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
 )
 
 
-class McpProcess:
-    """A server with its pipes."""
-
-    def __init__(self, repo: Path, user_data: Path) -> None:
-        environ = {**os.environ, "CODEKERNEL_USER_DATA": str(user_data)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "codekernel", "mcp", "--standalone", "--repo", str(repo)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**environ, "PYTHONPATH": str(ROOT / "kernel")},
-            text=True,
-            encoding="utf-8",
-        )
-        self._to_server = cast("TextIO", self._process.stdin)
-        self._from_server = cast("TextIO", self._process.stdout)
-        self._number = 0
-
-    def request(self, method: str, **params: Any) -> dict[str, Any]:
-        """Send a request and return its result."""
-        self._number += 1
-        message = {"jsonrpc": "2.0", "id": self._number, "method": method, "params": params}
-        self._to_server.write(json.dumps(message) + "\n")
-        self._to_server.flush()
-        for line in self._from_server:
-            reply = json.loads(line)
-            if reply.get("id") == self._number:
-                return dict(reply["result"])
-        raise EOFError("the server has ended")
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> str:
-        """Call a tool and return its text."""
-        return str(self.request("tools/call", name=tool, arguments=arguments)["content"][0]["text"])
-
-    def close(self) -> None:
-        """End the server and wait for it."""
-        self._to_server.close()
-        self._process.wait(60)
+def start_server(repo: Path, user_data: Path) -> McpProcess:
+    """Start our server with a kernel of its own."""
+    environ = {"CODEKERNEL_USER_DATA": str(user_data), "PYTHONPATH": str(ROOT / "kernel")}
+    command = [sys.executable, "-m", "codekernel", "mcp", "--standalone", "--repo", str(repo)]
+    return McpProcess(command, repo, {**os.environ, **environ})
 
 
 def main() -> int:
     """Print the figures; return 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repo", type=Path, default=ROOT / "kernel")
+    parser.add_argument("--rivals", type=Path, help="a folder with their environments")
     parser.add_argument("--text", action="store_true", help="print the answers, too")
     args = parser.parse_args()
     tokenizer = Tokenizer.from_file(str(TOKENIZER))
@@ -90,11 +61,13 @@ def main() -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
     with tempfile.TemporaryDirectory(prefix="codekernel-mcp-") as user_data:
-        server = McpProcess(args.repo, Path(user_data))
+        server = start_server(args.repo, Path(user_data))
         try:
             is_good = _measure(server, args, count)
         finally:
             server.close()
+    if args.rivals:
+        mcp_rivals.compare(args.rivals, args.repo, count)
     return 0 if is_good else 1
 
 

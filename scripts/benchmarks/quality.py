@@ -4,7 +4,8 @@ Runs ``score.py`` of the retrieval benchmark (``--bench``) on repositories that 
 laid out, with the product's own index and search. ``--ablations`` prints what each constant of the
 ranking is worth, ``--cross-validate`` whether their values hold for languages they were not chosen
 on, ``--opinions`` what good and bad rerankers change, ``--phrases`` whether the place of a text of
-the repository comes first. ``CODEKERNEL_BENCH_CACHE`` names a folder in which indexes are kept for
+the repository comes first, ``--yardsticks FOLDER`` all five yardsticks, compared with another run
+by ``--before FOLDER``. ``CODEKERNEL_BENCH_CACHE`` names a folder in which indexes are kept for
 the next run.
 """
 
@@ -21,6 +22,7 @@ from statistics import fmean
 import quality_opinions
 import quality_phrases
 import quality_tuning
+import quality_yardsticks
 from rival_venv import ROOT
 from verdicts import verdict_at_least
 
@@ -42,7 +44,13 @@ def main() -> int:
     parser.add_argument("--cross-validate", action="store_true")
     parser.add_argument("--opinions", action="store_true")
     parser.add_argument("--phrases", action="store_true")
+    parser.add_argument("--yardsticks", dest="out", type=Path, metavar="FOLDER")
+    parser.add_argument("--before", type=Path, help="the folder of another run of --yardsticks")
+    parser.add_argument("--mirrors", type=Path, help="git directories, for the bug reports")
     options = parser.parse_args()
+    if options.out:
+        quality_yardsticks.print_yardsticks(options)
+        return 0
     if options.ablations:
         quality_tuning.print_ablations(options)
     if options.cross_validate:

@@ -2,8 +2,9 @@
 
 A first developer opens a repository alone, a second one with what the first has contributed, each
 in a process and a userData folder of its own, with SeaweedFS on loopback as the store; then a
-second worktree. With ``--delay`` each request waits so long on its way. With ``--kills`` writers
-are killed -9 at random moments, and every vector that the store had acknowledged is looked for.
+second worktree; then CI builds a pack of the index, and a mate opens a clone with it. With
+``--delay`` each request waits so long on its way. With ``--kills`` writers are killed -9 at random
+moments, and every vector that the store had acknowledged is looked for.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from clients_place import ROOT
 from codekernel.settings.local_models import STATIC_MODEL
 from codekernel.sharing.team_vectors import TeamVectors
 from sharing.team_world import FORMAT, expect, find, make_texts
+from support.git_history import GitHistory
 from support.seaweed import BUCKET, WRITER, Seaweed
 from support.slow_proxy import SlowProxy
 from team_child import Errand
@@ -32,6 +34,9 @@ from verdicts import verdict, verdict_at_least
 
 MAX_SECONDS_RATIO = 0.3
 MAX_BYTES_PER_CHUNK = 600
+MAX_PACK_SECONDS_RATIO = 0.1
+MAX_PACK_BYTES_PER_CHUNK = 900
+LEFT_OUT = (".git", ".venv", "node_modules", "__pycache__")
 KILLED_WRITERS = 4
 MAX_PACKS_BEFORE_KILL, MAX_PAUSE_SECONDS = 5, 0.2
 MAX_READ = 200
@@ -68,9 +73,11 @@ def measure_developers(place: Path, args: argparse.Namespace, proxy: SlowProxy) 
     """Open the same code as three developers do."""
     roots = [place / name for name in ("one", "two", "tree")]
     for root in roots:
-        shutil.copytree(args.repo, root, ignore=shutil.ignore_patterns(".git"))
+        shutil.copytree(args.repo, root, ignore=shutil.ignore_patterns(*LEFT_OUT))
 
-    def open_as(name: str, root: Path, number: int = 1, *, shares: bool = True) -> dict[str, Any]:
+    def open_as(
+        name: str, root: Path, number: int = 1, *, shares: bool = True, takes_pack: bool = False
+    ) -> dict[str, Any]:
         errand = Errand(
             str(root),
             str(place / name),
@@ -80,6 +87,7 @@ def measure_developers(place: Path, args: argparse.Namespace, proxy: SlowProxy) 
             proxy.endpoint,
             WRITER,
             QUERIES,
+            takes_pack,
         )
         figures = run_errand(errand)
         bytes_before, requests_before = traffic.values()
@@ -107,7 +115,30 @@ def measure_developers(place: Path, args: argparse.Namespace, proxy: SlowProxy) 
     met &= verdict("bytes received per chunk", received, MAX_BYTES_PER_CHUNK, " B")
     met &= verdict("embedded by the second developer", second["chunks"] - second["found"], 0)
     met &= verdict("requests' worth of the second worktree", worktree["received"], 20_000, " B")
-    same = alone["hits"] == first["hits"] == second["hits"] == worktree["hits"]
+    history = GitHistory(roots[0])
+    history.commit("all", {})
+    history.git("clone", "--quiet", str(roots[0]), str(place / "clone"))
+    built = run_errand(
+        Errand(
+            *(str(roots[0]), str(place / "ci"), 1, args.model),
+            *(f"s3://{BUCKET}/ck", proxy.endpoint, WRITER, QUERIES),
+            builds_pack=True,
+        )
+    )
+    print(
+        f"pack built {built['seconds']:6.1f} s, {built['cpu']:5.1f} s CPU, {built['embedded']}"
+        f" embedded, {built['size'] / 1e6:.1f} MB, {built['size'] / built['chunks']:.0f} B a chunk"
+    )
+    traffic.update(bytes=proxy.response_bytes, requests=proxy.requests)
+    mate = open_as("mate", place / "clone", takes_pack=True)
+    met &= verdict(
+        "developer with a pack / alone", mate["seconds"] / alone["seconds"], MAX_PACK_SECONDS_RATIO
+    )
+    print(f"  the same in CPU of the process: {mate['cpu'] / alone['cpu']:.3f}")
+    received = mate["received"] / built["chunks"]
+    met &= verdict("bytes received per chunk of a pack", received, MAX_PACK_BYTES_PER_CHUNK, " B")
+    met &= verdict("embedded with a pack", mate["embedded"], 0)
+    same = alone["hits"] == first["hits"] == second["hits"] == worktree["hits"] == mate["hits"]
     return verdict_at_least("same hits to the digit", float(same and bool(second["hits"])), 1) & met
 
 

@@ -9,11 +9,16 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.indexing.team_index import restore_nothing
 from codekernel.inference.model_pool import ModelPool
+from codekernel.packs.commits import find_commit
+from codekernel.packs.pack_building import PackBuilder
+from codekernel.packs.pack_opening import PackOpener
 from codekernel.search.pipeline import Searcher
 from codekernel.settings.local_models import get_bundled_folder
 from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, Team
@@ -38,6 +43,8 @@ class Errand:
     endpoint: str
     credentials: str
     queries: Sequence[str]
+    takes_pack: bool = False
+    builds_pack: bool = False
 
 
 def main() -> None:
@@ -49,12 +56,17 @@ def main() -> None:
     team = Team(user_data, lambda: sharing, secrets.__getitem__, {})
     pool = ModelPool()
     config = ConfigPlan(errand.model, get_bundled_folder() / errand.model, CHUNK_CHARS)
+    if errand.builds_pack:
+        build_pack(errand, team, user_data, IndexPlan(configs=(config,)), pool)
+        return
+    opener = PackOpener(team, user_data.sharing_folder)
     started, cpu = time.monotonic(), time.process_time()
     index = RepositoryIndex(
         Path(errand.root),
         user_data.repo_index_folder(errand.number),
         lambda: pool,
         get_team_vectors=team.get_vectors,
+        restore_index=opener.restore if errand.takes_pack else restore_nothing,
     )
     index.start(IndexPlan(configs=(config,)))
     while not index.is_idle:
@@ -69,11 +81,24 @@ def main() -> None:
     shared = team.get_vectors(vectors.embedder.fingerprint, vectors.embedder.dimensions)
     chunks = len(vectors.table)
     index.close()
-    counts = dataclasses.asdict(shared.counts) if shared else {}
+    counts: dict[str, Any] = dataclasses.asdict(shared.counts) if shared else {}
+    counts["embedded"] = vectors.embedded_count
     if shared and shared.contributions:
         shared.contributions.send(SEND_TIMEOUT_SECONDS)
         counts["contributed"] = shared.contributions.sent + team.send_waiting()
     print(json.dumps({"seconds": seconds, "cpu": cpu, "chunks": chunks, "hits": hits, **counts}))
+
+
+def build_pack(
+    errand: Errand, team: Team, user_data: UserData, plan: IndexPlan, pool: ModelPool
+) -> None:
+    """Do what CI does."""
+    root = Path(errand.root)
+    builder = PackBuilder(team, user_data, plan, lambda: pool)
+    started, cpu = time.monotonic(), time.process_time()
+    built = builder.build(root, find_commit(root, "HEAD"))
+    seconds, cpu = time.monotonic() - started, time.process_time() - cpu
+    print(json.dumps({"seconds": seconds, "cpu": cpu, **dataclasses.asdict(built)}))
 
 
 if __name__ == "__main__":

@@ -82,6 +82,19 @@ def test_no_tool_is_used_before_a_plan_is_decided_on(repo: Path, context: ToolCo
     assert (repo / "b").is_dir()
 
 
+def test_where_no_plan_is_required_a_model_works_without_one(
+    repo: Path, context: ToolContext
+) -> None:
+    script = [reply_calls(("mkdir", {"path": "b"})), reply_text("ok")]
+    with ChatServer(script) as server, agent(server, context, requires_plan=False) as loop:
+        (made,) = list_results(run(loop))
+        system = sent_messages(server, 1)[0]["content"]
+    assert made[1]
+    assert (repo / "b").is_dir()
+    assert "A simple task needs no plan" in system
+    assert "Before any other tool" not in system
+
+
 def test_a_model_that_ends_with_open_tasks_is_reminded_and_asked_again(
     context: ToolContext,
 ) -> None:

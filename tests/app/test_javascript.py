@@ -14,7 +14,14 @@ from support.javascript import (
     require_packages,
 )
 
-FORMATTED = ("*.{cjs,js}", "*.d.ts", "src/**/*.js", "tests/**/*.js", "app/**/*.{js,css,html}")
+FORMATTED = (
+    "*.{cjs,js}",
+    "*.d.ts",
+    "src/**/*.js",
+    "tests/**/*.js",
+    "app/**/*.{js,css,html}",
+    "vscode/**/*.{js,css}",
+)
 
 
 def check(*words: str) -> None:

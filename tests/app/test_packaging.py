@@ -250,3 +250,7 @@ def test_the_wheel_in_an_empty_environment_gives_a_working_command(
     )
     where = run([python, "-c", "import codekernel; print(codekernel.__file__)"], repo)
     assert Path(where.strip()).is_relative_to(folder)
+    pip[pip.index("install")] = "uninstall"
+    subprocess.run([*pip, "--yes", "codekernel"], check=True, timeout=120)
+    left = [path for path in Path(paths["purelib"]).rglob("*") if "codekernel" in path.name]
+    assert (left, command.exists()) == ([], False)

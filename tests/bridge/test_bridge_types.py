@@ -45,3 +45,12 @@ def test_what_the_kernel_may_leave_out_is_optional(maker: ModuleType) -> None:
         "  useCoreML: boolean;",
     ):
         assert f"\n{line}\n" in text
+
+
+def test_a_further_language_of_the_pages_is_one_file(maker: ModuleType, tmp_path: Path) -> None:
+    assert "furtherLanguages = [];" in maker.generate_languages(tmp_path)
+    for name in ("de.js", "pt-BR.js", "index.js", "README.md"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    made = maker.generate_languages(tmp_path)
+    assert "import de from './de.js';\nimport pt_BR from './pt-BR.js';\n" in made
+    assert made.endswith("export const furtherLanguages = [de, pt_BR];\n")

@@ -37,8 +37,8 @@ TYPED = pytest.mark.parametrize(
     ("typed", "expected"),
     [
         ("codekernel se", ["search", "serve"]),
-        ("codekernel search --fi", ["--files"]),
-        ("codekernel search serve --a", ["--accuracy"]),
+        ("codekernel search --fil", ["--files"]),
+        ("codekernel search serve --ac", ["--accuracy"]),
         ("codekernel search --repo my", ["my folder"]),
         ("codekernel search --limit ", []),
         ("codekernel web my", ["my folder"]),

@@ -180,7 +180,6 @@ def test_clients_of_the_kernel_import_little(module: str, unwanted: set[str]) ->
 @pytest.mark.parametrize(
     ("words", "needs_argparse"),
     [
-        ((), False),
         (("--repo", "missing"), False),
         (("--user-data", "elsewhere", "--repo", "missing"), False),
         (("--repo=missing",), True),

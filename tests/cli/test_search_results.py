@@ -105,7 +105,7 @@ def test_a_long_line_is_cut_around_its_first_match() -> None:
     page = SearchResultPage(
         Path.cwd(), parse_highlight_terms("needle"), TerminalStyle(width=60), explain=False
     )
-    _, shown = page.format_lines([hit_of(line)])
+    ((_, shown),) = page.format_blocks([hit_of(line)])
     assert "needle" in shown
     assert measure_width(shown) <= 60
     assert shown.startswith("  1 …")
@@ -119,7 +119,8 @@ def test_whatever_a_file_holds_fits_the_terminal_and_commands_nothing(
     page = SearchResultPage(
         Path.cwd(), parse_highlight_terms("a"), TerminalStyle(width=width), explain=False
     )
-    lines = list(page.format_lines([hit_of(content)]))[1:]
+    (lines,) = page.format_blocks([hit_of(content)])
+    lines = lines[1:]
     assert all(measure_width(line) <= width for line in lines)
     assert all(line == escape_line(line) for line in lines)
 
@@ -127,11 +128,9 @@ def test_whatever_a_file_holds_fits_the_terminal_and_commands_nothing(
 def test_colours_change_nothing_but_colours() -> None:
     content = "def f(x):\n\treturn 'needle' # note\n"
     plain, coloured = (
-        list(
-            SearchResultPage(
-                Path.cwd(), parse_highlight_terms("needle"), screen, explain=False
-            ).format_lines([hit_of(content)])
-        )
+        SearchResultPage(
+            Path.cwd(), parse_highlight_terms("needle"), screen, explain=False
+        ).format_blocks([hit_of(content)])[0]
         for screen in (TerminalStyle(), TerminalStyle(has_colors=True))
     )
     codes = {

@@ -300,3 +300,18 @@ def test_a_stream_refused_at_the_end_of_the_kernel_ends_too(harness: DispatcherH
     harness.send({"type": "stream", "how": "well"}, sessionId=6, toMain=False)
     assert harness.receive()["status"]["code"] == "UNKNOW_ERROR"
     assert harness.receive()["data"] == {"text": "over"}
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+def test_a_dispatcher_knows_whether_its_client_has_heard_anything(
+    harness: DispatcherHarness, *, in_time: bool
+) -> None:
+    if in_time:
+        harness.send({"type": "greet", "name": "you"})
+        harness.receive()
+    harness.dispatcher.fall_silent()
+    harness.send({"type": "greet", "name": "you"})
+    harness.lane.close(Stopping("over"))
+    assert harness.lane.join(TIMEOUT_SECONDS)
+    assert harness.dispatcher.has_answered is in_time
+    assert harness.sent.empty()

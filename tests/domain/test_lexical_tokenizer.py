@@ -1,8 +1,6 @@
 import pytest
-from codekernel.domain import lexical_tokenizer
 from codekernel.domain.lexical_tokenizer import (
     MAX_WORD_CHARS,
-    TERM_CACHE_SIZE,
     tokenize,
     tokenize_query,
 )
@@ -127,14 +125,6 @@ def test_a_line_of_a_million_characters_ends_before_the_tests_lose_patience(unit
     # Quadratic steps would take hours: normalising marks that are out of order, above all.
     words = tokenize(unit * (1_000_000 // len(unit))).split()
     assert max(map(len, words), default=0) <= MAX_WORD_CHARS
-
-
-def test_what_is_remembered_is_bounded() -> None:
-    for number in range(2 * TERM_CACHE_SIZE):
-        tokenize(f"word{number}")
-    assert len(lexical_tokenizer._term_cache) <= TERM_CACHE_SIZE
-    tokenize("b" * 10_000)
-    assert max(map(len, lexical_tokenizer._term_cache)) <= MAX_WORD_CHARS
 
 
 @given(st.text(st.characters()))

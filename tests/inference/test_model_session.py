@@ -15,13 +15,13 @@ from codekernel.inference.model_folder import read_model_folder
 from codekernel.inference.model_session import (
     MAX_PADDING_RATIO,
     BatchRunner,
-    EncodedText,
     LoadedModel,
     ModelTokenizer,
     PrioritySemaphore,
     WordTokenCache,
     plan_batches,
 )
+from codekernel.inference.onnx_session import EncodedText
 from codekernel.inference.providers import CPU
 from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from hypothesis import given, settings

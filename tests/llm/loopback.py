@@ -52,8 +52,11 @@ class Endpoint:
 @contextlib.contextmanager
 def endpoint(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Endpoint]:
     class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.do_POST()
+
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
             reply = served.reply_to(Seen(self.path, dict(self.headers), body))
             _answer(self, reply)
 

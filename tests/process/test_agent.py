@@ -226,6 +226,44 @@ def test_a_permission_for_the_turn_is_for_all_of_its_kind_and_for_this_turn(
     window.client.wait_for_reply(later, "done")
 
 
+def test_a_rule_allows_the_same_command_from_now_on_until_it_is_deleted(
+    window: AgentClient, server: ChatServer
+) -> None:
+    server.extend_script(
+        reply_calls(RUN), reply_text("One."), reply_calls(RUN), reply_text("Two."),
+    )  # fmt: skip
+    task = window.begin("Run")
+    asked = window.wait_for_permission(task, "run_command")
+    assert asked["rule"] == RUN[1]["command"]
+    window.decide(asked["toolUseId"], "allowRule")
+    window.client.wait_for_reply(task, "done")
+    again = window.run_task("Again")
+    assert "permission" not in kinds(again)
+    listed = window.client.kernel.request("getPermissionRules", session=SESSION)
+    (rule,) = listed["data"]["rules"]
+    assert (rule["danger"], rule["rule"]) == ("runs", RUN[1]["command"])
+    removed = {"session": SESSION, "id": rule["id"]}
+    deleted = window.client.kernel.request("deletePermissionRule", **removed)
+    assert code_of(deleted) == "SUCCESS"
+
+
+def test_reviewed_edits_wait_as_diffs_and_are_accepted_by_hunks(
+    window: AgentClient, server: ChatServer, repo: Path
+) -> None:
+    server.extend_script(reply_calls(EDIT), reply_text("One."))
+    task = window.begin("Edit", reviews=True)
+    asked = window.wait_for_permission(task)
+    assert asked["danger"] == "writes"
+    assert "@@ -" in asked["diff"]
+    assert (repo / "session.py").read_text(encoding="utf-8") == SOURCE
+    window.decide(asked["toolUseId"], "deny")
+    window.client.wait_for_reply(task, "done")
+    ((text, failed),) = list_tool_results(window.client.list_replies(task))
+    assert failed
+    assert "rejected this edit" in text
+    assert (repo / "session.py").read_text(encoding="utf-8") == SOURCE
+
+
 def test_a_permission_that_nobody_waits_for_is_refused(
     window: AgentClient, server: ChatServer
 ) -> None:

@@ -79,6 +79,16 @@ def wait_for_turns(user_data: Path, count: int) -> list[Any]:
     raise AssertionError("not all turns were saved")
 
 
+def wait_for_no_journal(user_data: Path) -> None:
+    """A journal is removed after its history is in place, a moment later."""
+    journals = user_data / "conversations" / "unfinished"
+    for _ in range(400):
+        if not list(journals.glob("*.jsonl")):
+            return
+        threading.Event().wait(0.05)
+    raise AssertionError("a journal of a turn is left")
+
+
 def wait_for_no_client(shared: SharedKernel, name: str) -> None:
     for _ in range(400):
         if name not in [each["name"] for each in shared.status()["clients"]]:
@@ -192,7 +202,7 @@ def test_a_killed_question_leaves_no_session_and_no_running_turn(
     assert server.received[-1].hung_up.wait(TIMEOUT_SECONDS)
     (turn,) = wait_for_turns(shared.user_data, 1)
     assert turn["outcome"] == "stopped"
-    assert not list((shared.user_data / "conversations" / "unfinished").glob("*.jsonl"))
+    wait_for_no_journal(shared.user_data)
 
 
 def test_an_agent_works_on_when_its_command_is_killed(
@@ -209,7 +219,7 @@ def test_an_agent_works_on_when_its_command_is_killed(
     go_on.set()
     (turn,) = wait_for_turns(shared.user_data, 1)
     assert (turn["outcome"], turn["answer"]) == ("done", "Half an answer.")
-    assert not list((shared.user_data / "conversations" / "unfinished").glob("*.jsonl"))
+    wait_for_no_journal(shared.user_data)
 
 
 @needs_terminal

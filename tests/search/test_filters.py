@@ -2,6 +2,7 @@ from dataclasses import fields
 
 import pytest
 from codekernel.search.filters import Filters, is_path_match, resolve_languages
+from codekernel.search.query_syntax import parse_search_expression
 from hypothesis import given
 from hypothesis import strategies as st
 from support.indexed_chunks import indexed_chunk
@@ -152,3 +153,12 @@ def test_what_may_not_be_read_is_accepted_by_no_filter() -> None:
     assert mine.accepts(indexed_chunk("src/a.py"))
     assert not mine.accepts(indexed_chunk("src/secret/a.py"))
     assert not mine.accepts_file("src/secret/a.py", "python")
+
+
+def test_a_kind_of_files_is_a_filter() -> None:
+    tests_only = parse_search_expression("login kind:tests").filters
+    assert tests_only.accepts_file("tests/test_login.py", "python")
+    assert not tests_only.accepts_file("src/login.py", "python")
+    code = parse_search_expression("login -kind:docs,test").filters
+    assert code.accepts_file("src/login.py", "python")
+    assert not code.accepts_file("docs/login.md", "markdown")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Chunk, IndexedFile
+from codekernel.domain.index import Chunk, IndexedFile, Signal
 from codekernel.errors import Cancelled
 from codekernel.search.filters import Filters
 from codekernel.search.pipeline import Searcher, search_hybrid, search_literal
-from codekernel.search.query_parser import parse_query
+from codekernel.search.query_parser import QueryKind, parse_query
 from codekernel.search.query_syntax import parse_search_expression
-from codekernel.search.retrieval import MIN_COSINE
+from codekernel.search.ranking import SEMANTIC_WEIGHT, SEMANTIC_WEIGHT_OF_UNNAMED
+from codekernel.search.retrieval import MIN_COSINE, retrieve_candidates
 from codekernel.storage.index_store import IndexStore, open_index
 from codekernel.storage.lexical_index import LexicalDocument
 
@@ -108,6 +109,32 @@ def test_a_name_or_a_place_is_found_without_being_read(
     assert search_with_reranker(store, tmp_path, text)[1] == []
 
 
+def test_what_one_list_found_is_looked_up_in_the_other(store: IndexStore) -> None:
+    index = Index(store, [FakeVectors({0: 0.9, 1: 0.8, 2: 0.7})])
+    candidates = retrieve_candidates(index, parse_query("socket"), 1)
+    (by_words, _), (by_meaning, _) = *candidates.lexical, *candidates.semantic[0]
+    paths = {number: chunk.path for number, chunk in candidates.chunks.items()}
+    assert paths == {by_words: "c.py", by_meaning: "a.py"}
+    assert candidates.cosines == [{by_words: 0.7, by_meaning: 0.9}]
+    assert list(candidates.lexical_scores) == [by_words]  # no word of the query is in a.py
+
+
+def test_meaning_is_louder_where_no_file_is_named_after_the_question(
+    store: IndexStore, tmp_path: Path
+) -> None:
+    index = Index(store, [FakeVectors({0: 0.9, 1: 0.5, 2: 0.4})])
+    question = parse_query("close the socket quickly")
+
+    def get_meaning() -> float:
+        ranked = search_hybrid(index, question, Filters(), 100).chunks
+        return next(it.signals[Signal.SEMANTIC] for it in ranked if it.chunk.path == "a.py")
+
+    unnamed = get_meaning()
+    assert unnamed == pytest.approx(SEMANTIC_WEIGHT_OF_UNNAMED)
+    _add_files(store, tmp_path, {"closed_socket.py": "close it\n"})
+    assert get_meaning() == pytest.approx(SEMANTIC_WEIGHT[QueryKind.PROSE])
+
+
 def test_where_no_word_and_no_meaning_matches_nothing_is_found(store: IndexStore) -> None:
     far = FakeVectors({0: MIN_COSINE - 0.01, 1: 0.1})
     assert find_paths(Index(store, [far]), "asdkjhqwe zzkq") == []
@@ -187,3 +214,13 @@ def test_a_hit_that_only_words_found_is_pending_until_a_model_has_read_it(
     (tmp_path / "c.py").unlink()
     freshness = {hit.chunk.path: hit.freshness for hit in searcher.search("socket", 10)}
     assert freshness == {"b.py": "changed since indexed"}
+
+
+def test_an_exact_match_is_a_whole_match_and_all_matches_are_counted(
+    store: IndexStore, tmp_path: Path
+) -> None:
+    searcher = Searcher(tmp_path, Index(store))
+    found = searcher.run_search('"return 1"', 1, CancelToken(), accuracy=False)
+    assert [hit.score for hit in found.hits] == [1.0]
+    assert len(found.ranked) == 2
+    assert not found.is_complete

@@ -2,16 +2,19 @@ from collections.abc import Sequence
 
 import pytest
 from codekernel.domain.index import Signal
+from codekernel.search.query_parser import QueryKind
 from codekernel.search.ranking import (
     MAX_RERANKED_FILES,
     RankedChunk,
     add_evidence,
     compute_rank_correlation,
     fuse_rankings,
+    fuse_scores,
     select_for_reranker,
     weigh_cosines,
     weigh_probabilities,
 )
+from codekernel.search.retrieval import Candidates
 from support.indexed_chunks import indexed_chunk
 
 
@@ -46,6 +49,24 @@ def add_probabilities(found: list[RankedChunk], scores: list[float]) -> list[Ran
 
 def order(found: list[RankedChunk]) -> list[int]:
     return [each.chunk.id for each in found]
+
+
+def test_a_candidate_has_what_both_lists_say_of_it() -> None:
+    candidates = Candidates(
+        lexical=[(1, 2.0)],
+        semantic=[[(2, 0.9), (3, 0.5)]],
+        lexical_scores={1: 2.0, 2: 1.0},
+        cosines=[{1: 0.4, 2: 0.9, 3: 0.5, 4: -1.0}],
+        mentioned=[],
+        chunks={number: indexed_chunk(f"{number}.py", number) for number in (1, 2, 3, 4, 5)},
+        embedded_hashes=frozenset(),
+    )
+    fused = fuse_scores(candidates, QueryKind.PROSE)
+    words, meaning = fused[1][0], fused[2][1]
+    assert fused[2] == pytest.approx((words / 2, meaning))
+    assert fused[1] == pytest.approx((words, -meaning / 4))  # below the last of the nearest
+    assert fused[3] == fused[5] == pytest.approx((0, 0))  # the last of them, and one without vector
+    assert fused[4] == pytest.approx((0, -meaning / 2))
 
 
 def test_the_best_chunk_of_each_of_the_first_files_is_read() -> None:

@@ -6,7 +6,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Chunk, IndexedFile, detect_language
 from codekernel.errors import Cancelled
 from codekernel.search.query_syntax import parse_search_expression
-from codekernel.search.text_scan import ScanResult, scan_texts
+from codekernel.search.text_scan import ScanResult, find_regex_matches, scan_texts
 from codekernel.storage.index_store import IndexStore, open_index
 from codekernel.storage.lexical_index import LexicalDocument
 
@@ -179,3 +179,13 @@ def test_files_are_named_whatever_their_capitals_and_marks(store: IndexStore) ->
     assert set(named({"a%b"})) == {"src/a%b.py"}
     assert set(named({"A%B.PY", "Login"})) == {"src/a%b.py", "src/login.py"}
     assert named({"%", "_"}) == {}
+
+
+def test_what_a_regex_matches_is_found_again_to_be_marked() -> None:
+    expression = parse_search_expression("/parse_\\w+/i")
+    assert find_regex_matches(expression, [LOGIN, USES]) == [
+        "parse_header",
+        "parse_header_lines",
+        "PARSE_HEADER",
+    ]
+    assert find_regex_matches(parse_search_expression('"parse_header"'), [LOGIN]) == []

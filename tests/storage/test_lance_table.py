@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from codekernel.storage.engines import VectorsDamaged, translate_lance_errors
 from codekernel.storage.vectors.lance_table import FINGERPRINTS_FILE, compute_fingerprints
-from codekernel.storage.vectors.vector_table import VectorTable, examine_vectors
+from codekernel.storage.vectors.vector_examination import examine_vectors
+from codekernel.storage.vectors.vector_table import VectorTable
 
 DIMENSIONS = 32
 ROWS = 300

@@ -42,7 +42,19 @@ CALLED = (
 )
 
 
+LISTED = {"object": "list", "data": [{"id": "deepseek-chat"}, {"id": "text-embedding-1"}]}
+
+
 class _Handler(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        accepted = self.headers["Authorization"] == f"Bearer {RIGHT_KEY}"
+        content = json.dumps(LISTED if accepted else {"error": {"message": "invalid key"}}).encode()
+        self.send_response(200 if accepted else 401)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if asked.get("stream"):

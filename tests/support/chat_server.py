@@ -203,6 +203,7 @@ class ChatServer:
         self, script: Iterable[ScriptedAnswer] = (), *, tls: ssl.SSLContext | None = None
     ) -> None:
         self.received: list[ReceivedRequest] = []
+        self.models: list[str] = []  # what it lists at /models
         self.peers: list[object] = []  # who connected, in order
         self._script: list[ScriptedAnswer] = list(script)
         self._arrived = threading.Condition()
@@ -303,6 +304,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._write(b"0\r\n\r\n")
 
     def do_GET(self) -> None:
+        if self.path.endswith("/models") and self.server.owner.models:
+            listed = [{"id": name, "object": "model"} for name in self.server.owner.models]
+            self._whole(WholeResponse(200, {"object": "list", "data": listed}))
+            return
         self._whole(WholeResponse(404, {"error": "not scripted"}))
 
     def _follow(self, step: Step, received: ReceivedRequest) -> bool:  # noqa: C901, PLR0912 - a table

@@ -16,10 +16,12 @@ ANY_ID = -424242
 ANY_SENTENCE = "..."
 ANY_FLAG = "$bool"
 ANY_TEXT = "$text"
+ANY_LIST = "$list"
 _PLACEHOLDERS: dict[int | str, Callable[[object], bool]] = {
     ANY_ID: lambda actual: isinstance(actual, int) and actual != -1,
     ANY_SENTENCE: lambda actual: isinstance(actual, str) and len(actual) > len(ANY_SENTENCE),
     ANY_TEXT: lambda actual: isinstance(actual, str),
+    ANY_LIST: lambda actual: isinstance(actual, list),
     ANY_FLAG: lambda actual: isinstance(actual, bool),
 }
 

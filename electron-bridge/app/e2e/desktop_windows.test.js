@@ -97,7 +97,7 @@ test('a page cannot ask for what its window may not', async (t) => {
     );
   assert.equal(await code('getApiKey'), 'FORBIDDEN');
   assert.equal(await code('stopAll'), 'FORBIDDEN');
-  assert.equal(await code('search'), 'FORBIDDEN');
+  assert.equal(await code('search'), 'SESSION_NOT_FOUND');
   assert.equal(await code('openInEditor'), 'SESSION_NOT_FOUND');
 });
 
@@ -125,27 +125,50 @@ test('a page that is led elsewhere stays where it is', async (t) => {
   assert.equal(shown, 'codekernel://app/repos.html');
 });
 
-test('each repository has one window, which goes when the repository is deleted', async (t) => {
+test('a repository opens in the window, with Ctrl in another one, and leaves with its folder', async (t) => {
   const place = await makeWorkspace(t);
   const host = await launchDesktop(t, place);
   const list = await host.page('repos');
   const create = (/** @type {string} */ folder) =>
     window.kernel.createRepo({ repoName: 'demo', path: folder });
   await list.evaluate(create, place.repo);
-  await list.reload();
-  await list.getByRole('link', { name: /^demo/ }).click();
+  const link = list.getByRole('link', { name: /^demo/ });
+  await link.click();
+  await list.getByRole('tab', { name: 'Index' }).waitFor();
+  await list.goBack();
+  assert.equal(host.app.windows().length, 1);
+  await link.click({ modifiers: ['Control'] });
   const page = await host.page('repository');
-  await list.getByRole('link', { name: /^demo/ }).click();
   await page.getByRole('tab', { name: 'Index' }).waitFor();
+  await link.click({ modifiers: ['Control'] });
   assert.equal(host.app.windows().length, 2);
 
-  const closed = page.waitForEvent('close');
   await list.getByRole('button', { name: 'Delete demo from the list' }).click();
   await list.getByRole('button', { name: 'Delete from the list' }).click();
-  await closed;
-  await list.getByRole('heading', { name: 'Add the first repository' }).waitFor();
+  for (const each of [list, page]) {
+    await each.getByRole('heading', { name: 'Add the first repository' }).waitFor();
+  }
   assert.ok(existsSync(path.join(place.repo, 'greet.py')), 'the folder itself was touched');
   assert.deepEqual(host.problems, []);
+});
+
+test('what was open at the end is open at the next start, and a link leads into it', async (t) => {
+  const place = await makeWorkspace(t);
+  const first = await launchDesktop(t, place, { args: [APP, place.repo] });
+  const page = await first.page('repository');
+  await page.getByRole('tab', { name: 'Index' }).click();
+  assert.equal(await first.quit(), 0);
+  const second = await launchDesktop(t, place);
+  const again = await second.page('repository');
+  await again.getByRole('tab', { name: 'Index', selected: true }).waitFor();
+  const { DISPLAY } = await second.app.evaluate(() => process.env);
+  const link = 'codekernel://app/repository.html?repo=demo&q=who%20says%20hello#search';
+  const program = spawn(electronProgram(), [...FLAGS, APP, link], {
+    env: /** @type {any} */ ({ ...place.environ, DISPLAY }),
+    stdio: 'ignore',
+  });
+  await once(program, 'exit');
+  await again.getByRole('article').filter({ hasText: 'greet.py' }).first().waitFor();
 });
 
 test('changes to the settings are not lost by closing the window', async (t) => {

@@ -16,7 +16,7 @@ const MAX_COPY_CHARS = 4 * 1024 * 1024;
  *   settingsSaver: import('./settings_saver.js').SettingsSaver,
  *   windows: import('./windows.js').Windows,
  * }} host
- * @returns {Record<string, (fields: Record<string, any>, contents: any) => unknown>}
+ * @returns {Record<string, import('../../src/ipc.js').HostCall>}
  */
 export function makeHostCalls({
   app,
@@ -44,7 +44,7 @@ export function makeHostCalls({
       return { folder: filePaths[0] ?? '' };
     },
     saveSettings: ({ settings }) => settingsSaver.save(settings),
-    openInEditor: (place, contents) => openInEditor(requireRepository(bridge, contents), place),
+    openInEditor: (place, _contents, session) => openInEditor(requireRepository(session), place),
     openWindow: (wanted) => windows.show(wanted),
     copyText: ({ text }) => {
       if (typeof text !== 'string' || text.length > MAX_COPY_CHARS) {
@@ -52,20 +52,18 @@ export function makeHostCalls({
       }
       clipboard.writeText(text);
     },
+    showProgress: ({ share }, contents) => {
+      const isShown = typeof share === 'number' && share >= 0 && share < 1;
+      BrowserWindow.fromWebContents(contents)?.setProgressBar(isShown ? share : -1);
+    },
     restartKernel: () => bridge.start(),
   };
 }
 
-/**
- * @param {import('../../src/index.js').KernelBridge} bridge
- * @param {any} contents the window that asks
- */
-export function requireRepository(bridge, contents) {
-  const mine = bridge.sessions.find(
-    (session) => /** @type {any} */ (session.owner)?.contents === contents,
-  );
-  if (!mine) throw new KernelError('SESSION_NOT_FOUND', 'This window has no repository open.');
-  return mine.path;
+/** @param {{ path: string } | undefined} session what the window shows */
+export function requireRepository(session) {
+  if (!session) throw new KernelError('SESSION_NOT_FOUND', 'This window has no repository open.');
+  return session.path;
 }
 
 /**

@@ -10,6 +10,8 @@ const MIN_VISIBLE_PIXELS = { width: 120, height: 32 };
 const SAVE_DELAY_MS = 500;
 /** Repositories come and go; the oldest windows are forgotten. */
 const MAX_WINDOWS = 50;
+/** Beside the names of the windows. */
+const OPEN = 'open';
 
 /**
  * @typedef {{ x: number, y: number, width: number, height: number }} Area
@@ -19,6 +21,8 @@ const MAX_WINDOWS = 50;
 export class WindowState {
   /** @type {Map<string, Place>} the latest last */
   #places;
+  /** The addresses of the windows that are open, or were at the last end. @type {string[]} */
+  #addresses;
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
   #isDirty = false;
@@ -28,7 +32,22 @@ export class WindowState {
   /** @param {string} file */
   constructor(file) {
     this.file = file;
-    this.#places = new Map(Object.entries(read(file)).filter(([, place]) => isPlace(place)));
+    const { [OPEN]: addresses, ...places } = read(file);
+    this.#places = new Map(Object.entries(places).filter(([, place]) => isPlace(place)));
+    this.#addresses = Array.isArray(addresses)
+      ? addresses.filter((each) => typeof each === 'string').slice(0, MAX_WINDOWS)
+      : [];
+  }
+
+  openAddresses() {
+    return this.#addresses;
+  }
+
+  /** @param {string[]} addresses of the windows that are open now */
+  noteOpen(addresses) {
+    if (String(addresses) === String(this.#addresses)) return;
+    this.#addresses = addresses;
+    this.#saveSoon();
   }
 
   /**
@@ -71,6 +90,10 @@ export class WindowState {
   remember(name, place) {
     this.#places.delete(name);
     this.#places.set(name, place);
+    this.#saveSoon();
+  }
+
+  #saveSoon() {
     this.#isDirty = true;
     this.#timer ??= setTimeout(() => this.save(), SAVE_DELAY_MS);
   }
@@ -82,7 +105,8 @@ export class WindowState {
     if (this.#isDirty) {
       this.#isDirty = false;
       const kept = Object.fromEntries([...this.#places].slice(-MAX_WINDOWS));
-      const text = `${JSON.stringify(kept, null, 2)}\n`;
+      const open = this.#addresses.length > 0 ? { [OPEN]: this.#addresses } : {};
+      const text = `${JSON.stringify({ ...open, ...kept }, null, 2)}\n`;
       this.#writing = this.#writing.then(() => writeAtomically(this.file, text)).catch(() => {});
     }
     await this.#writing;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { layOut } from '../pages/repository/index/treemap.js';
 import { fileURLToPath } from 'node:url';
 
 import { findDifferences } from '../pages/common/text_format.js';
@@ -27,6 +28,7 @@ const status = (changes) => ({
   configs: [{ ...config, chunks: 100, waiting: 50 }],
   watching: 'watching',
   trouble: '',
+  notice: '',
   ...changes,
 });
 
@@ -162,8 +164,8 @@ test('arrow keys go round the tabs, and an address names one', () => {
   assert.equal(tabAfter('usage', 'ArrowRight'), 'search');
   assert.equal(tabAfter('index', 'Home'), 'search');
   assert.equal(tabAfter('index', 'a'), null);
-  assert.equal(tabOf('#talk'), 'talk');
-  assert.equal(tabOf('#main'), null);
+  assert.equal(tabOf('talk'), 'talk');
+  assert.equal(tabOf('main'), null);
 });
 
 test('English and Chinese have the same words with the same places', () => {
@@ -187,4 +189,21 @@ test('every word that the page asks for by name is there, and none is left over'
     (key) => !quoted.has(key) && !stems.some((stem) => key.startsWith(stem)),
   );
   assert.deepEqual(unused, []);
+});
+
+test('the tiles of a map fill it, each as large as its value, without overlap', () => {
+  const values = [60, 25, 10, 4, 1];
+  const areas = layOut(values, { left: 0, top: 0, width: 100, height: 50 });
+  const sizes = areas.map(({ width, height }) => width * height);
+  values.forEach((value, index) => assert.ok(Math.abs(sizes[index] - value * 50) < 1e-6));
+  for (const { left, top, width, height } of areas) {
+    assert.ok(left >= 0 && top >= 0 && left + width <= 100 + 1e-6 && top + height <= 50 + 1e-6);
+  }
+  const isApart = (/** @type {any} */ one, /** @type {any} */ other) =>
+    one.left + one.width <= other.left + 1e-6 ||
+    other.left + other.width <= one.left + 1e-6 ||
+    one.top + one.height <= other.top + 1e-6 ||
+    other.top + other.height <= one.top + 1e-6;
+  areas.forEach((one, index) => areas.slice(index + 1).forEach((other) => assert.ok(isApart(one, other)))); // prettier-ignore
+  assert.deepEqual(layOut([], { left: 0, top: 0, width: 1, height: 1 }), []);
 });

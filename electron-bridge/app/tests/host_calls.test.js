@@ -24,7 +24,10 @@ async function opened(t, options) {
   const app = { getVersion: () => '1.2.3', getLocale: () => 'zh-CN' };
   const dialog = { showOpenDialog: async () => chosen };
   const clipboard = { writeText: (text) => copied.push(text) };
-  const BrowserWindow = { fromWebContents: (contents) => contents };
+  const bars = [];
+  const BrowserWindow = {
+    fromWebContents: (contents) => ({ ...contents, setProgressBar: (share) => bars.push(share) }),
+  };
   const shown = [];
   const windows = { show: async (wanted) => void shown.push(wanted) };
   const settingsSaver = { save: async () => {} };
@@ -37,12 +40,17 @@ async function opened(t, options) {
     settingsSaver,
     windows,
   });
-  const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: calls });
+  const opening = [];
+  const openInEditor = (fields, contents, session) =>
+    fields.filePath === 'x'
+      ? void opening.push(requireRepository(session))
+      : calls.openInEditor(fields, contents, session);
+  const ipc = new KernelIpc({ ipcMain, bridge, hostCalls: { ...calls, openInEditor } });
   const [first, second] = [1, 2].map((id) => new FakeWindow(ipcMain, id, PAGE));
   for (const { contents } of [first, second]) {
     ipc.addWindow(contents, { page: PAGE, calls: ['openRepo', 'search', ...HOST_CALLS] });
   }
-  return { bridge, first, second, copied, chosen, shown, calls };
+  return { bridge, first, second, copied, chosen, shown, calls, opening, bars };
 }
 
 test('every call that windows may make exists, and no other', async (t) => {
@@ -54,6 +62,12 @@ test('a page is told where it is', async (t) => {
   const { first } = await opened(t);
   const { kind, version, locale, canChooseFolder } = await first.kernel.host('hostInfo');
   assert.deepEqual([kind, version, locale, canChooseFolder], ['electron', '1.2.3', 'zh-CN', true]);
+});
+
+test('progress is shown in the taskbar until there is none', async (t) => {
+  const { first, bars } = await opened(t);
+  for (const share of [0.5, 1, -1, 'x']) await first.kernel.host('showProgress', { share });
+  assert.deepEqual(bars, [0.5, -1, -1, -1]);
 });
 
 test('a folder that nobody chose is an empty one', async (t) => {
@@ -72,12 +86,13 @@ test('text is copied, and nothing else', async (t) => {
   assert.deepEqual(copied, ['a.py:7']);
 });
 
-test('a window opens files of its own repository, not of another window’s', async (t) => {
-  const { bridge, first, second } = await opened(t);
+test('a window opens files of the repository that it shows', async (t) => {
+  const { first, second, opening } = await opened(t);
+  await first.kernel.openRepo({ repoName: 'before' });
   await first.kernel.openRepo({ repoName: 'a' });
   await second.kernel.openRepo({ repoName: 'b' });
-  assert.equal(requireRepository(bridge, first.contents), '/repos/a');
-  assert.equal(requireRepository(bridge, second.contents), '/repos/b');
+  for (const { kernel } of [first, second]) await kernel.host('openInEditor', { filePath: 'x' });
+  assert.deepEqual(opening, ['/repos/a', '/repos/b']);
 });
 
 test('a window without a repository opens no file', async (t) => {

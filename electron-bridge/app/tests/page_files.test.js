@@ -57,6 +57,13 @@ test('pages have no script or style of their own inside', () => {
   assert.ok(pages.length >= 2);
 });
 
+test('every address of the app is the same document', () => {
+  const [first, ...others] = ['repos', 'repository', 'settings'].map((name) =>
+    readFileSync(path.join(PAGES, `${name}.html`), 'utf8'),
+  );
+  for (const other of others) assert.equal(other, first);
+});
+
 test('templates have no style attributes, which the policy forbids', () => {
   const scripts = all.filter((file) => file.endsWith('.js') && isOurs(file));
   assert.deepEqual(

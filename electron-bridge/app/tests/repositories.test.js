@@ -5,7 +5,7 @@ import { test } from 'node:test';
 
 import { findFolderProblem, folderName, tidyPath } from '../pages/common/folders.js';
 import { pageAddress } from '../pages/common/page_address.js';
-import { filterRepos, sortByRecent } from '../pages/repos/repo_order.js';
+import { filterRepos, sortByRecent, usedTimes } from '../pages/repos/repo_order.js';
 
 const repo = (/** @type {string} */ name, path = `/code/${name}`) => ({ name, path });
 const names = (/** @type {{ name: string }[]} */ repos) => repos.map(({ name }) => name);
@@ -19,6 +19,18 @@ test('the last one opened comes first, those never opened come last, newest firs
     'never',
   ]);
   assert.deepEqual(names(repos), ['old', 'never', 'new', 'added'], 'what was given is untouched');
+});
+
+test('what a terminal has used counts as used', () => {
+  const index = (/** @type {string} */ repoName, /** @type {number} */ usedAt) =>
+    /** @type {any} */ ({ repoName, usedAt });
+  const times = usedTimes({ a: 5, b: 9 }, [
+    index('a', 7),
+    index('b', 1),
+    index('c', 3),
+    index('', 8),
+  ]);
+  assert.deepEqual(times, { a: 7, b: 9, c: 3 });
 });
 
 test('a filter wants each of its words, in name or folder, in any case', () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { facetsOf } from '../pages/repository/search/facets.js';
+import { facetGroups, toggleFacet } from '../pages/repository/search/facets.js';
 import { LatestOnly } from '../pages/repository/search/latest_only.js';
 import {
   filterText,
@@ -11,8 +11,11 @@ import {
   withFilter,
   removeParts,
 } from '../pages/repository/search/query_parts.js';
-import { addQuery } from '../pages/repository/search/recent_queries.js';
-import { firstLines, lineAt, lineCountOf, shownLines } from '../pages/repository/search/snippet.js';
+import { wholeWords } from '../pages/repository/code/marks.js';
+import { addQuery, savedQueries, toggleSaved } from '../pages/repository/search/recent_queries.js';
+import { firstLines } from '../pages/repository/search/snippet.js';
+import { bestLines } from '../pages/repository/search/best_lines.js';
+import { rowsByFile } from '../pages/repository/search/result_groups.js';
 
 test('filters, exact strings and expressions are told from words', () => {
   const query = 'lang:python -path:"my tests" symbol:Session "a \\"b\\"" /def \\w+/i';
@@ -65,38 +68,115 @@ test('a filter with odd letters is read back as it was put in', () => {
   }
 });
 
-test('results offer to be narrowed down to what some but not all of them have', () => {
-  const results = [
-    { filePath: 'src/a/x.py', language: 'python' },
-    { filePath: 'src/a/y.py', language: 'python' },
-    { filePath: 'docs/z.md', language: 'markdown' },
-    { filePath: 'top.py', language: 'python' },
-  ];
-  assert.deepEqual(facetsOf(results, []), [
-    { kind: 'lang', value: 'python', count: 3 },
-    { kind: 'lang', value: 'markdown', count: 1 },
-    { kind: 'path', value: 'src/a/', count: 2 },
-    { kind: 'path', value: 'docs/', count: 1 },
-  ]);
-  const parts = parseQuery('lang:python path:docs/');
-  assert.deepEqual(facetsOf(results, parts).map(({ value }) => value), ['src/a/']); // prettier-ignore
+test('hits offer to be narrowed down to what some but not all of them have', () => {
+  const value = (/** @type {string} */ name, /** @type {number} */ count) => ({
+    value: name,
+    count,
+  });
+  const facets = {
+    total: 4,
+    languages: [value('python', 3), value('markdown', 1)],
+    folders: [value('src/', 2), value('src/a/', 2), value('docs/', 1)],
+    kinds: [value('code', 4)],
+    symbols: [],
+  };
+  assert.deepEqual(
+    facetGroups(facets, 'x lang:python').map(({ kind, values }) => [
+      kind,
+      ...values.map((one) => `${one.value} ${one.count}${one.isChosen ? ' chosen' : ''}`),
+    ]),
+    [
+      ['lang', 'python 3 chosen', 'markdown 1'],
+      ['path', 'src/a/ 2', 'docs/ 1'],
+    ],
+  );
+  assert.equal(toggleFacet('x', 'kind', 'test'), 'x kind:test');
+  assert.equal(toggleFacet('x kind:test', 'kind', 'test'), 'x');
+  assert.deepEqual(facetGroups(null, ''), []);
 });
 
-test('a long result shows twelve lines, around the first mark if that is further down', () => {
-  const what = { lineCount: 60, firstMarked: null, isExpanded: false };
-  assert.deepEqual(shownLines(what), { begin: 0, end: 12, above: 0, below: 48 });
-  assert.deepEqual(shownLines({ ...what, firstMarked: 30 }), { begin: 27, end: 39, above: 27, below: 21 }); // prettier-ignore
-  assert.deepEqual(shownLines({ ...what, firstMarked: 59 }), { begin: 48, end: 60, above: 48, below: 0 }); // prettier-ignore
-  assert.deepEqual(shownLines({ ...what, isExpanded: true }).below, 0);
-  assert.deepEqual(shownLines({ ...what, lineCount: 14 }).below, 0);
+test('a kind of files is a filter, other words with a colon are words', () => {
+  assert.deepEqual(
+    parseQuery('x kind:tests -kind:docs kind:class').map(({ kind, value }) => `${kind} ${value}`),
+    ['kind tests', 'kind docs'],
+  );
+});
+
+test('a result shows the lines with the words, not its imports', () => {
+  const content = [
+    'import { close } from "./session";',
+    '',
+    'const a = 1;',
+    'export function open(session) {',
+    '  const b = 2;',
+    '}',
+    'export function finish(session) {',
+    '  session.close();',
+    '  return session;',
+    '}',
+  ].join('\n');
+  const marks = [...content.matchAll(/close|session/g)].map(
+    ({ index, 0: word }) => /** @type {const} */ ([index, index + word.length]),
+  );
+  const { begin, end, lineCount } = bestLines({ content, marks, metadata: '' });
+  assert.deepEqual([begin, end, lineCount], [6, 9, 10]);
+});
+
+test('a result without a word of the query shows its definition', () => {
+  const content =
+    '# licence\nimport os\n\n\nclass  Session(Base):\n    """x"""\n    a = 1\n    b = 2\n';
+  const metadata = ' <FilePath> a.py\n<Path> Session\n<Signature> class Session(Base):\n';
+  const { begin } = bestLines({ content, marks: [], metadata });
+  assert.equal(begin, 4);
+  assert.deepEqual(bestLines({ content: 'a\nb\n', marks: [], metadata }), {
+    begin: 0,
+    end: 2,
+    lineCount: 2,
+  });
+});
+
+test('results stand with their file, where its best one stands', () => {
+  const result = (/** @type {string} */ filePath, /** @type {number} */ chunkId) =>
+    /** @type {any} */ ({ filePath, chunkId });
+  const results = [result('a', 1), result('b', 2), result('a', 3), result('a', 4)];
+  const shown = (/** @type {Set<string>} */ open) =>
+    rowsByFile(results, open).map((row) => [
+      row.result.chunkId,
+      row.isFirst,
+      row.isLast,
+      row.hidden,
+    ]);
+  assert.deepEqual(shown(new Set()), [
+    [1, true, false, 0],
+    [3, false, true, 1],
+    [2, true, true, 0],
+  ]);
+  assert.equal(shown(new Set(['a'])).length, 4);
+});
+
+test('a mark reaches as far as its word, but not in Chinese', () => {
+  assert.deepEqual(wholeWords([[3, 7]], 'getUserName()'), [[0, 11]]);
+  assert.deepEqual(wholeWords([[0, 3], [3, 7]], 'getUser x'), [[0, 7]]); // prettier-ignore
+  assert.deepEqual(wholeWords([[1, 3]], '的登录验证'), [[1, 3]]);
+});
+
+test('a query is saved, and forgotten again', () => {
+  /** @type {Map<string, string>} */
+  const kept = new Map();
+  const localStorage = {
+    getItem: (/** @type {string} */ name) => kept.get(name) ?? null,
+    setItem: (/** @type {string} */ name, /** @type {string} */ value) => kept.set(name, value),
+  };
+  Object.defineProperty(globalThis, 'localStorage', { value: localStorage, configurable: true });
+  toggleSaved('demo', 'b ');
+  toggleSaved('demo', 'a');
+  assert.deepEqual(savedQueries('demo'), ['a', 'b']);
+  toggleSaved('demo', 'b');
+  assert.deepEqual(savedQueries('demo'), ['a']);
+  assert.deepEqual(savedQueries('other'), []);
 });
 
 test('lines are counted as an editor counts them', () => {
-  assert.equal(lineAt('a\nb\nc', 4), 2);
-  assert.equal(lineAt('a\nb', undefined), null);
-  assert.equal(lineCountOf('a\nb\n'), 2);
-  assert.equal(lineCountOf('a\nb'), 2);
-  assert.equal(lineCountOf(''), 1);
   assert.equal(firstLines('a\nb\nc', 2), 'a\nb\n');
   assert.equal(firstLines('a\nb', 5), 'a\nb');
 });

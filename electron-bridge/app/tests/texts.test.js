@@ -5,7 +5,15 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-import { setLanguage, t, tParts } from '../pages/common/i18n.js';
+import {
+  addLanguage,
+  addTexts,
+  listLanguages,
+  locale,
+  setLanguage,
+  t,
+  tParts,
+} from '../pages/common/i18n.js';
 import { findDifferences } from '../pages/common/text_format.js';
 import { en } from '../pages/common/texts/en.js';
 import { zh } from '../pages/common/texts/zh.js';
@@ -69,4 +77,24 @@ test('a place may hold something that is no text', () => {
 
 test('a word that is missing shows its key instead of nothing', () => {
   assert.equal(t('no.such.word'), 'no.such.word');
+});
+
+test('a third language is one file: what it does not say is English', () => {
+  const texts = {
+    'act.save': 'Konservi',
+    'repos.count': { one: '{count} deponejo', other: '{count} deponejoj' },
+  };
+  addLanguage({ code: 'eo', locale: 'eo', name: 'Esperanto', texts });
+  assert.deepEqual(
+    listLanguages().map(({ name }) => name),
+    ['English', '中文', 'Esperanto'],
+  );
+  addTexts({ en: { 'extra.word': 'Extra' }, zh: { 'extra.word': '额外' } });
+  setLanguage('eo');
+  assert.equal(locale(), 'eo');
+  assert.equal(t('act.save'), 'Konservi');
+  assert.equal(t('repos.count', { count: 2 }), '2 deponejoj');
+  assert.equal(t('act.cancel'), 'Cancel');
+  assert.equal(t('extra.word'), 'Extra');
+  setLanguage('en');
 });

@@ -6,7 +6,6 @@ import test from 'node:test';
 
 import { temporaryFolder } from '../../tests/support/fixtures.js';
 import { WindowState } from '../src/window_state.js';
-import { HOST_CALLS } from '../../src/page_api.js';
 import { Windows } from '../src/windows.js';
 
 const SCREEN = { x: 0, y: 0, width: 1920, height: 1040 };
@@ -87,7 +86,7 @@ test('the windows of many repositories do not pile up', async (t) => {
 
 /** As much of a BrowserWindow as is touched. */
 class FakeWindow extends EventEmitter {
-  webContents = { id: 1 };
+  webContents = Object.assign(new EventEmitter(), { id: 1, getURL: () => this.url });
   bounds = BOUNDS;
   log = [];
   isOver = false;
@@ -129,14 +128,16 @@ async function setUp(t, options) {
   t.after(() => state.save());
   const made = [];
   const admitted = [];
+  const requested = [];
   const windows = new Windows({
     state,
     create: (given) => made[made.push(new FakeWindow(given, options)) - 1],
     admit: (_contents, rights) => admitted.push(rights),
     screens: () => [SCREEN],
-    calls: { repos: ['getRepos'], settings: ['setApiKey'], repository: ['search'] },
+    requestPlace: (contents, address) => requested.push([contents.getURL(), address]),
+    calls: ['getRepos', 'search'],
   });
-  return { state, made, admitted, windows };
+  return { state, made, admitted, requested, windows };
 }
 
 test('each repository has one window, which is focused if it is open', async (t) => {
@@ -145,34 +146,63 @@ test('each repository has one window, which is focused if it is open', async (t)
   await windows.show({ page: 'repository', repoName: 'other' });
   await windows.show({ page: 'repository', repoName: 'a&b c' });
   assert.equal(made.length, 2);
-  assert.equal(made[0].url, 'codekernel://app/repository.html?repo=a%26b+c');
+  assert.equal(made[0].url, 'codekernel://app/repository.html?repo=a%26b%20c');
   assert.deepEqual(made[0].log, ['show', 'show', 'focus']);
   made[0].destroy();
   await windows.show({ page: 'repository', repoName: 'a&b c' });
   assert.equal(made.length, 3);
 });
 
-test('a repository that was deleted has no window any more', async (t) => {
-  const { made, windows } = await setUp(t);
+test('what showed a repository that was deleted goes to the list', async (t) => {
+  const { made, requested, windows } = await setUp(t);
   await windows.show({ page: 'repository', repoName: 'a' });
   await windows.show({ page: 'repository', repoName: 'b' });
   windows.closeRepository('a');
   windows.closeRepository('never opened');
+  assert.deepEqual(requested, [[made[0].url, 'codekernel://app/repos.html']]);
+});
+
+test('a link into a repository that is shown leads its window there', async (t) => {
+  const { made, requested, windows } = await setUp(t);
+  await windows.show({ page: 'repository', repoName: 'a' });
+  await windows.show({ page: 'repository', repoName: 'a', part: 'search', query: 'x y' });
+  assert.equal(made.length, 1);
+  const address = 'codekernel://app/repository.html?repo=a&q=x%20y#search';
+  assert.deepEqual(requested, [[made[0].url, address]]);
+});
+
+test('the menu leads the window that was used last', async (t) => {
+  const { made, requested, windows } = await setUp(t);
+  await windows.go({ page: 'settings' });
+  assert.equal(made[0].url, 'codekernel://app/settings.html');
+  await windows.go({ page: 'repos' });
+  assert.deepEqual(requested, [[made[0].url, 'codekernel://app/repos.html']]);
+});
+
+test('windows that were open at the end are opened at the next start', async (t) => {
+  const { state, made, windows } = await setUp(t);
+  await windows.show({ page: 'repository', repoName: 'a' });
+  await windows.show({ page: 'settings' });
+  await windows.show({ page: 'repos' });
+  made[1].close();
+  windows.quit();
+  made[0].close();
+  made[2].close();
+  await state.save();
+  const addresses = new WindowState(state.file).openAddresses();
+  assert.deepEqual(addresses, [made[0].url, made[2].url]);
+  await windows.restore();
   assert.deepEqual(
-    made.map(({ isOver }) => isOver),
-    [true, false],
+    made.slice(3).map(({ url }) => url),
+    addresses,
   );
 });
 
-test('a window may ask what its page needs, and no more', async (t) => {
+test('a window may show each page, and ask what pages need', async (t) => {
   const { admitted, windows } = await setUp(t);
   await windows.show({ page: 'repos' });
-  await windows.show({ page: 'settings' });
-  assert.deepEqual(admitted[0], {
-    page: 'codekernel://app/repos.html',
-    calls: ['getRepos', ...HOST_CALLS],
-  });
-  assert.ok(!admitted[1].calls.includes('getRepos'));
+  const page = ['repos', 'repository', 'settings'].map((one) => `codekernel://app/${one}.html`);
+  assert.deepEqual(admitted[0], { page, calls: ['getRepos', 'search'] });
 });
 
 test('a page that does not exist is no window', async (t) => {
@@ -198,7 +228,7 @@ test('a window is remembered as it was when it was closed', async (t) => {
   made[0].close();
   await windows.show({ page: 'repos' });
   assert.equal(made[1].options.width, 1000);
-  assert.equal(state.place('settings', [SCREEN], USUAL).width, USUAL.width);
+  assert.equal(state.place('window 2', [SCREEN], USUAL).width, USUAL.width);
 });
 
 test('a second start shows the window that was used last', async (t) => {

@@ -40,9 +40,17 @@ const CALLED = [
   { choices: [], usage: { prompt_tokens: 80, completion_tokens: 20, total_tokens: 100 } },
 ];
 
+const LISTED = { object: 'list', data: [{ id: 'deepseek-chat' }, { id: 'text-embedding-1' }] };
+
 /** Starts one for the length of a test; its url. */
 export async function chatEndpoint(t) {
   const server = http.createServer(async (request, response) => {
+    if (request.method === 'GET') {
+      const isKnown = request.headers.authorization === RIGHT_KEY;
+      response.writeHead(isKnown ? 200 : 401, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(isKnown ? LISTED : { error: { message: 'invalid key' } }));
+      return;
+    }
     const asked = JSON.parse(await text(request));
     if (asked.stream) {
       const isAgent = asked.tools?.some((tool) => tool.function.name === 'plan');

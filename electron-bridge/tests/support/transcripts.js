@@ -9,6 +9,7 @@ const ANY_ID = -424242;
 const ANY_SENTENCE = '...';
 const ANY_FLAG = '$bool';
 const ANY_TEXT = '$text';
+const ANY_LIST = '$list';
 
 /** `>` the front end says, `<` the kernel says, `!` something happens outside. */
 export function transcripts() {
@@ -42,6 +43,7 @@ export function matches(expected, actual) {
   }
   if (expected === ANY_FLAG) return typeof actual === 'boolean';
   if (expected === ANY_TEXT) return typeof actual === 'string';
+  if (expected === ANY_LIST) return Array.isArray(actual);
   if (!isCompound(expected) || !isCompound(actual)) return expected === actual;
   if (Array.isArray(expected) !== Array.isArray(actual)) return false;
   const keys = Object.keys(expected).sort();

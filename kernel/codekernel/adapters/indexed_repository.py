@@ -73,6 +73,8 @@ def format_index_status(status: RepositoryIndexStatus, root: str, remark: str) -
     if status.refused:
         reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(status.refused.items()))
         lines.append(f"Left out: {reasons}")
+    if status.notice:
+        lines.append(status.notice)
     return "\n".join([*lines, remark] if remark else lines)
 
 

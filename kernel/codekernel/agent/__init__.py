@@ -13,6 +13,8 @@ Modules, in the order data meets them:
     registry.py         tools by name: decode arguments, check permissions, run
     tool.py             what a tool is, its context and its outcome
     tool_policy.py      permissions, policies, limits and the error of a failed call
+    permission_rules.py  what a person has allowed for good
+    edit_review.py      edits that wait for a person, whole or by hunks
     plan.py             the plan of tasks that the model keeps
     session_store.py    sessions on disk, and the format of their files
     undo.py             undoes the changes of a session

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
-from codekernel.agent.tool_policy import ToolPermissionRequest
+from codekernel.agent.tool_policy import PermissionReply, ToolPermissionRequest
 from codekernel.domain.chat import ROLE_ASSISTANT, AgentMessage, TextContent
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import (
@@ -38,18 +38,18 @@ class PermissionPrompt:
     """A tool call that waits for the user's answer."""
 
     request: ToolPermissionRequest
-    _answers: "queue.SimpleQueue[bool]" = field(default_factory=queue.SimpleQueue)
+    _answers: "queue.SimpleQueue[PermissionReply]" = field(default_factory=queue.SimpleQueue)
 
-    def answer(self, *, allowed: bool) -> None:
+    def answer(self, reply: PermissionReply) -> None:
         """Give the user's answer to the waiting agent."""
-        self._answers.put(allowed)
+        self._answers.put(reply)
 
-    def wait(self, cancel: CancelToken) -> bool:
-        """Return the answer, on the agent's thread; false if the agent is stopped first."""
+    def wait(self, cancel: CancelToken) -> PermissionReply:
+        """Return the answer, on the agent's thread; a refusal if the agent is stopped first."""
         while not cancel.is_cancelled:
             with contextlib.suppress(queue.Empty):
                 return self._answers.get(timeout=POLL_INTERVAL_SECONDS)
-        return False
+        return PermissionReply(allowed=False)
 
 
 class _QueueSignal(Enum):
@@ -66,17 +66,17 @@ class AgentThread:
             queue.SimpleQueue()
         )
 
-    def ask(self, request: ToolPermissionRequest) -> bool:
+    def ask(self, request: ToolPermissionRequest) -> PermissionReply:
         """Ask for a permission on the agent's thread, and wait for the reader of the events.
 
         Raises Cancelled if the agent is stopped instead.
         """
         prompt = PermissionPrompt(request)
         self._queue.put(prompt)
-        allowed = prompt.wait(self._cancel)
+        reply = prompt.wait(self._cancel)
         if self._cancel.is_cancelled:
             raise Cancelled("the agent was stopped before it was allowed to")
-        return allowed
+        return reply
 
     def wake(self) -> None:
         """Have None yielded at once; safe in a signal handler: SimpleQueue.put is reentrant."""

@@ -82,6 +82,8 @@ class AgentLoop:
     max_rounds: int = MAX_AGENT_ROUNDS
     # The model's window in tokens, where the settings say it.
     context_tokens: int | None = None
+    # Whether no tool runs before the model has decided on a plan, as document 001 has it.
+    requires_plan: bool = True
 
     def run(self, prompt: str, cancel: CancelToken) -> Iterator[LoopEvent]:
         """Yield everything that happens; the last event is AgentFinished or TurnFailed."""
@@ -132,7 +134,9 @@ class _AgentTask:
 
     def build_request(self, budget: TokenBudget, *, native_tools: bool) -> ChatRequest:
         """Return the transcript with the system prompt, old messages truncated to fit."""
-        system = build_system_prompt(self._specs, as_text=not native_tools)
+        system = build_system_prompt(
+            self._specs, as_text=not native_tools, requires_plan=self._loop.requires_plan
+        )
         fixed = [system, *(self._spec_texts if native_tools else ())]
         messages = fit_to_budget(self._transcript.messages, fixed, budget)
         self._transcript.messages = messages
@@ -207,7 +211,8 @@ class _AgentTask:
     def _run_call(self, call: ChatToolCall) -> ToolOutcome:
         registry, plan = self._loop.registry, self._context.plan
         if call.name in registry:
-            if call.name != PLAN_TOOL_NAME and PLAN_TOOL_NAME in registry and not plan.is_decided:
+            is_gated = self._loop.requires_plan and PLAN_TOOL_NAME in registry
+            if is_gated and call.name != PLAN_TOOL_NAME and not plan.is_decided:
                 return make_failure(_PLAN_FIRST_MESSAGE.format(name=call.name))
             writes = registry[call.name].permission in {ToolPermission.WRITES, ToolPermission.RUNS}
             if writes and self._transcript.has_mask_in(call):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from codekernel.agent.edit_review import EditTrimmed
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_failure
 from codekernel.agent.tool_policy import ToolError, ToolPermissionRequest
 from codekernel.domain.chat import ToolSpec
@@ -118,7 +119,7 @@ class ToolRegistry:
         except Cancelled:
             raise
         except ToolError as error:
-            return make_failure(str(error), error.data)
+            return ToolOutcome(isinstance(error, EditTrimmed), str(error), error.data)
         except KernelError as error:
             return make_failure(str(error))
         except OSError as error:
@@ -137,7 +138,7 @@ def _run_tool(tool: Tool[Any], raw: RawArguments, context: ToolContext) -> ToolO
         ToolPermissionRequest(tool.name, tool.permission, raw)
     )
     if refusal:
-        return make_failure(refusal)
+        return make_failure(refusal, {"denied": True})
     outcome: ToolOutcome = tool.run(arguments, context)
     if outcome.text.isascii():
         return outcome

@@ -23,6 +23,10 @@ from codekernel.domain.call_graph import QueryCallChain
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit
 
+# What becomes of an edit, by tool, path, text before (None for a new file) and after: the text that
+# a person accepts. Raises EditRejected.
+ReviewEdit = Callable[[str, str, str | None, str], str]
+
 # The ranked search of the repository: a query, as people type it, and how many hits are wanted.
 SearchFunction = Callable[[str, int], Sequence[Hit]]
 
@@ -34,6 +38,8 @@ class ToolContext:
     root: WorkspaceRoot
     journal: ChangeJournal
     permissions: PermissionPolicy = READ_ONLY_POLICY
+    # Of a turn whose edits wait for a person.
+    review: ReviewEdit | None = None
     search: SearchFunction | None = None
     call_chain: QueryCallChain | None = None
     limits: ToolLimits = field(default_factory=ToolLimits)

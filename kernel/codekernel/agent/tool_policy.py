@@ -65,6 +65,16 @@ class ToolPermissionRequest:
     tool: str
     permission: ToolPermission
     arguments: object
+    # The edit that waits, with as many hunks as can be accepted one by one.
+    diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionReply:
+    """What a person says; ``hunks`` are those of an edit that are accepted, None for all."""
+
+    allowed: bool
+    hunks: tuple[int, ...] | None = None
 
 
 class PermissionPolicy(Protocol):

@@ -1,15 +1,19 @@
 """Agent turns in conversations: begin, stream, ask for permission, undo, delete."""
 
+import logging
 import shutil
 import sys
 import threading
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
 from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, PermissionPrompt
+from codekernel.agent.edit_review import review_edit
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
+from codekernel.agent.permission_rules import PermissionRules, describe_rule
 from codekernel.agent.plan import PlanTask
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
@@ -17,6 +21,7 @@ from codekernel.agent.tool_policy import (
     DEFAULT_ALLOWED_PERMISSIONS,
     AllowListPolicy,
     AskUserPolicy,
+    PermissionReply,
     ToolPermission,
     ToolPermissionRequest,
 )
@@ -60,6 +65,8 @@ from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
 from codekernel.protocol.messages.conversation import BeginAgentTurn
 from codekernel.protocol.messages.history import HistoryFile, TurnEntry
 
+logger = logging.getLogger(__name__)
+
 # Events of the loop that the history does not have.
 _NOT_KEPT = (RoundStarted, AgentCallsQueued, AgentFinished)
 
@@ -78,8 +85,10 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         workspace: AgentWorkspace,
         task: BeginAgentTurn,
         allowed: Collection[ToolPermission],
+        rules: PermissionRules,
     ) -> None:
         super().__init__(accepted)
+        self._rules = rules
         self._workspace = workspace
         self._allowed = allowed
         self._asked = task
@@ -95,18 +104,34 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         self._open_prompts: dict[str, PermissionPrompt] = {}
         self._allowed_for_turn: set[ToolPermission] = set()
 
-    def decide(self, tool_use_id: str, *, allowed: bool, for_turn: bool = False) -> bool:
+    def decide(
+        self,
+        tool_use_id: str,
+        reply: PermissionReply,
+        *,
+        for_turn: bool = False,
+        makes_rule: bool = False,
+    ) -> bool:
         """Answer a permission prompt, once; with ``for_turn`` also all further ones of its kind.
 
-        Returns false if no such prompt is open.
+        ``makes_rule``: from now on nobody is asked about the same. Returns false if no such prompt
+        is open.
         """
         with self._lock:
             prompt = self._open_prompts.pop(tool_use_id, None)
-            if prompt and allowed and for_turn:
+            if prompt and reply.allowed and for_turn:
                 self._allowed_for_turn.add(prompt.request.permission)
         if prompt:
-            prompt.answer(allowed=allowed)
+            if reply.allowed and makes_rule:
+                self._add_rule(prompt.request)
+            prompt.answer(reply)
         return prompt is not None
+
+    def _add_rule(self, request: ToolPermissionRequest) -> None:
+        try:
+            self._rules.add(self._workspace.root.folder, request)
+        except KernelError as error:  # it is allowed this once
+            logger.warning("a permission is not kept as a rule. %s", error)
 
     @property
     def plan_tasks(self) -> tuple[PlanTask, ...]:
@@ -148,6 +173,7 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
             permissions=AskUserPolicy(allowed, self._check_permission)
             if self._asked.asks
             else AllowListPolicy(allowed),
+            review=partial(review_edit, self._ask) if self._asked.reviews else None,
             search=lambda query, limit: turn_context.repository.search(query, limit, self._cancel),
             call_chain=turn_context.repository.calls,
             plan=workspace.session.plan,
@@ -162,13 +188,20 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
             flush=workspace.writer.flush,
             max_rounds=self._asked.rounds or MAX_AGENT_ROUNDS,
             context_tokens=turn_context.model_choice.context_tokens,
+            requires_plan=self._asked.plan_first,
         )
 
     def _check_permission(self, request: ToolPermissionRequest) -> bool:
         """Return whether a call is allowed; runs on the agent's thread."""
+        return self._ask(request).allowed
+
+    def _ask(self, request: ToolPermissionRequest) -> PermissionReply:
+        """Return what the person says of a call, or has said before."""
         with self._lock:
-            allowed = request.permission in self._allowed_for_turn
-        return allowed or self._thread.ask(request)
+            is_allowed = request.permission in self._allowed_for_turn
+        if is_allowed or self._rules.allows(self._workspace.root.folder, request):
+            return PermissionReply(allowed=True)
+        return self._thread.ask(request)
 
     def _handle_event(
         self, event: LoopEvent | PermissionPrompt | None
@@ -201,7 +234,14 @@ class RunningAgentTurn(RunningTurn[TransientEvent]):
         with self._lock:
             self._open_prompts[tool_use_id] = prompt
         asked = prompt.request
-        return PermissionRequested(tool_use_id, asked.tool, str(asked.permission), arguments)
+        return PermissionRequested(
+            tool_use_id,
+            asked.tool,
+            str(asked.permission),
+            arguments,
+            truncate_middle(asked.diff),
+            describe_rule(asked),
+        )
 
     def _list_new_changes(self) -> Iterator[FileChanged]:
         first, self._next_change = self._next_change, self._workspace.journal.next_number
@@ -219,7 +259,8 @@ def _shorten_result(event: AgentToolReturned) -> AgentToolDone:
     """Return what is shown and kept of a result: its ends, and what an edit has changed."""
     diff = event.data.get("diff")
     shown = truncate_middle(diff) if isinstance(diff, str) else ""
-    return AgentToolDone(event.id, truncate_middle(event.text), event.success, shown)
+    denied = event.data.get("denied") is True
+    return AgentToolDone(event.id, truncate_middle(event.text), event.success, shown, denied)
 
 
 class AgentTurns:
@@ -228,6 +269,7 @@ class AgentTurns:
     def __init__(self, user_data: Path, conversations: Conversations) -> None:
         self._user_data = user_data
         self._conversations = conversations
+        self.rules = PermissionRules(user_data / "agent" / "permission-rules.json")
         self._sessions = AgentSessionStore(user_data, conversations.save_retry.start)
         conversations.save_retry.add_saver(self._sessions.save_unsaved)
 
@@ -254,7 +296,7 @@ class AgentTurns:
             turn_key=task.turn_key,
             prepare=prepare,
         )
-        return RunningAgentTurn(accepted, workspace, task, allowed)
+        return RunningAgentTurn(accepted, workspace, task, allowed, self.rules)
 
     def undo(self, conversation_id: int, time_ms: int, folder: Path) -> list[UndoResult]:
         """Undo the changes of the turn of this time and return the result for each file.

@@ -60,6 +60,7 @@ class AgentTask:
     can_ask: bool = False
     rounds: int | None = None
     within: str = ""
+    plan_first: bool = False
 
     def begin(self, kernel: KernelConnection) -> TurnStream:
         """Open the folder and make the turn ready. Raises KernelError."""
@@ -75,6 +76,7 @@ class AgentTask:
             "rounds": self.rounds,
             "detailed": True,
             "within": self.within,
+            "planFirst": self.plan_first,
         }
         number = self.conversation_id or make_conversation_id()
         return TurnStream(session, "beginAgentTurn", number, fields)
@@ -91,18 +93,21 @@ def begin_agent_turn(args: argparse.Namespace, *, can_ask: bool) -> Iterator[Tur
     root = WorkspaceRoot.from_path(Path(args.root)).folder
     user_data = open_user_data(args.user_data, os.environ)
     settings = model_selection.load_settings(user_data.settings_file)
+    selection = model_selection.choose_usable_model(settings, args.model, user_data, os.environ)
     task = AgentTask(
         prompt,
         root,
-        model_selection.choose_usable_model(settings, args.model, user_data),
+        selection.name,
         (args.resume or "").strip().lower(),
         _find_conversation(user_data, args.resume, root),
         args.tools and [name for each in args.tools.split(",") if (name := each.strip())],
         args.allow,
         can_ask,
         args.rounds,
+        plan_first=bool(args.stdio or args.uap),
     )
     with open_kernel(args, user_data, "agent") as kernel:
+        selection.offer_to(kernel)
         yield task.begin(kernel)
 
 

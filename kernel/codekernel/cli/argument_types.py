@@ -34,3 +34,8 @@ def parse_hit_limit(text: str) -> int:
     if hits > MAX_HITS:
         raise argparse.ArgumentTypeError(f"{text} is too many: at most {MAX_HITS}")
     return hits
+
+
+def parse_context(text: str) -> int:
+    """Return a number of lines."""
+    return 0 if text == "0" else parse_count(text)

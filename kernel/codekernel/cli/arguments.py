@@ -13,8 +13,12 @@ from codekernel.cli.argument_types import (
     parse_port,
     parse_port_or_zero,
 )
+from codekernel.cli.command_parser import CommandParser
 from codekernel.cli.install_arguments import INSTALL_COMMANDS
+from codekernel.cli.models_arguments import add_models_arguments
+from codekernel.cli.search_arguments import add_search_arguments
 from codekernel.cli.team_arguments import (
+    add_pack_arguments,
     add_share_arguments,
     add_team_arguments,
     add_team_server_arguments,
@@ -39,10 +43,6 @@ _USER_DATA_HELP = (
     "where settings, index and keys lie (else $CODEKERNEL_USER_DATA, "
     "else $POCKETRAG_USERDATA_PATH, else the usual place of this system)"
 )
-_QUERY_HELP = (
-    "words, a name, a question, an error message; '\"exact text\"', /regular expression/; and "
-    "lang: path: file: symbol: in front of what it must be, with a minus sign of what it must not"
-)
 
 DEFAULT_KODE_PORT = 8787
 
@@ -61,7 +61,7 @@ def build_parser(only: str = "") -> argparse.ArgumentParser:
 
     That of all takes 4 ms and 0.2 MB, which a search in a terminal does without.
     """
-    parser = argparse.ArgumentParser(
+    parser = CommandParser(
         prog="codekernel",
         description="Finds and explains the code on your own machine.",
     )
@@ -101,18 +101,38 @@ def _repeat_options(command: argparse.ArgumentParser) -> None:
 
 
 def _add_search(search: argparse.ArgumentParser) -> None:
-    _add_value(search, "query", "QUERY", _QUERY_HELP, nargs="+")
-    _add_value(search, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
-    _add_value(search, "--limit", "N", "how many hits at the most", type=parse_hit_limit)
-    _add_flag(search, "--words", "answer by words alone, at once")
-    _add_flag(search, "--wait", _WAIT_HELP)
-    _add_flag(search, "--accuracy", "let the selected reranker read the best results")
-    _add_flag(search, "--explain", "say why each hit is where it is")
-    form = search.add_mutually_exclusive_group()
-    _add_flag(form, "--json", "print one array, as in the protocol")
-    _add_flag(form, "--files", "print the paths alone")
+    add_search_arguments(search)
     _add_flag(search, "--no-color", _NO_COLOR_HELP)
     _add_flag(search, "--standalone", _STANDALONE_HELP)
+
+
+def _add_impact(impact: argparse.ArgumentParser) -> None:
+    _add_value(impact, "place", "PLACE", "FILE, FILE:LINE, FILE:FIRST-LAST or the name of a symbol")
+    depth_help = "how many calls away at the most (else 3)"
+    _add_value(impact, "--depth", "N", depth_help, type=parse_count, default=0)
+    _add_place_options(impact)
+
+
+def _add_history(history: argparse.ArgumentParser) -> None:
+    _add_value(history, "place", "PLACE", "FILE, FILE:FIRST-LAST or the name of a symbol")
+    history.add_argument(
+        "-n", "--limit", metavar="N", type=parse_count, default=0, help="commits (else 10)"
+    )
+    _add_place_options(history)
+
+
+def _add_related(related: argparse.ArgumentParser) -> None:
+    _add_value(related, "place", "FILE:LINE", "where the code stands that others are like")
+    related.add_argument("-n", "--limit", metavar="N", type=parse_hit_limit, help="hits (else 10)")
+    related.add_argument("-l", "--files", action="store_true", help="print the paths alone")
+    _add_place_options(related)
+
+
+def _add_place_options(command: argparse.ArgumentParser) -> None:
+    _add_value(command, "--repo", "DIR", f"which repository {_ELSE_THIS_REPOSITORY}")
+    _add_flag(command, "--json", "for programs, as in the protocol")
+    _add_flag(command, "--no-color", _NO_COLOR_HELP)
+    _add_flag(command, "--standalone", _STANDALONE_HELP)
 
 
 def _add_ask(ask: argparse.ArgumentParser) -> None:
@@ -283,20 +303,6 @@ def _add_hub(hub: argparse.ArgumentParser) -> None:
     _add_value(unbind, "user", "ID", "as in the list (else the list)", nargs="?")
 
 
-def _add_models(models: argparse.ArgumentParser) -> None:
-    actions = models.add_subparsers(metavar="action")
-    for name, purpose in (
-        ("allow", "say what a remote model would be sent of a repository, and allow it"),
-        ("deny", "send nothing of a repository to a remote model"),
-    ):
-        action = actions.add_parser(name, help=purpose, description=purpose)
-        action.set_defaults(command=f"models {name}")
-        _add_value(action, "name", "NAME", "as in the settings (else all that wait)", nargs="?")
-        _add_value(action, "--repo", "DIR", f"which repository {_ELSE_THIS_REPOSITORY}")
-        _add_flag(action, "--yes", "do not ask")
-        _add_flag(action, "--standalone", _STANDALONE_HELP)
-
-
 def _add_key(key: argparse.ArgumentParser) -> None:
     actions = key.add_subparsers(dest="action", metavar="action", required=True)
     actions.add_parser("list", help="say which chat models have a key").set_defaults(name="")
@@ -308,9 +314,16 @@ def _add_key(key: argparse.ArgumentParser) -> None:
         _add_value(action, "name", "NAME", "the model's name in the settings")
 
 
+def _add_nothing(_: argparse.ArgumentParser) -> None:
+    """Leave a command without arguments of its own."""
+
+
 # What each command is for, and what adds its arguments.
 _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = {
     "search": ("find code by what it does, what it says or what it is called", _add_search),
+    "impact": ("show what a change reaches: callers, and the tests among them", _add_impact),
+    "history": ("show why code is as it is: the commits behind it, from git", _add_history),
+    "related": ("find code like the code at a line", _add_related),
     "ask": ("have a chat model answer a question about the code, with sources", _add_ask),
     "agent": ("have a chat model do a task in a folder, with tools", _add_agent),
     "web": ("show everything in a browser, served on this machine alone", _add_web),
@@ -329,13 +342,19 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "status": ("show the kernel that runs, its clients, memory and indexes", _add_status),
     "stop": ("end the kernel that all programs share", _add_status),
     "repos": ("list, add and remove repositories, and delete indexes nobody uses", _add_repos),
-    "models": ("list the models, what each is for, and whether it is whole", _add_models),
+    "models": (
+        "list the models and whether they are whole; add a chat model",
+        add_models_arguments,
+    ),
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
     "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),
+    "pack": ("build, fetch and list whole indexes of your team", add_pack_arguments),
     "team": ("give and take tokens of a kernel that serves a team", add_team_arguments),
     "share": ("show or delete what you share with your team", add_share_arguments),
     "key": ("keep the API keys of chat models, encrypted", _add_key),
+    "savings": ("show what agents did not read because they searched", _add_status),
+    "man": ("print the manual page", _add_nothing),
 }
 
 

@@ -21,15 +21,18 @@ from codekernel.cli.process import run_and_exit
 _COMMAND_MODULES = {
     "doctor_lark": "doctor_chats",
     "doctor_telegram": "doctor_chats",
+    "history": "code_queries",
+    "impact": "code_queries",
     "key": "models",
     "models_deny": "models_allow",
+    "related": "code_queries",
     "stop": "status",
     "team_token": "team",
     "uninstall": "install",
 }
 
 
-_NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol):")
+_NEGATED_FILTER = re.compile(r"-(?:lang|path|file|symbol|scope|repo):")
 
 
 def run_command(words: list[str]) -> NoReturn:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +35,28 @@ Status = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FolderSession:
-    """The session of a command, which has one."""
+    """A session of a command, which has one for each folder that it opens."""
 
     kernel: KernelConnection
+    session_id: int = SESSION_ID
+    # What there is to say of an index that was made while this command waited for it.
+    notices: list[str] = field(default_factory=list)
 
     def open(self, folder: Path) -> int:
         """Open a folder, which is registered if it is new; return the callbackId.
 
         The kernel keeps what follows until it is open.
         """
-        place = {"path": str(folder), "sessionId": SESSION_ID, "keep": False}
+        place = {"path": str(folder), "sessionId": self.session_id, "keep": False}
         return self.kernel.post("openFolder", place)
 
     def post(self, message_type: str, **fields: Any) -> int:
         """Send a request to the session; return its callbackId."""
-        return self.kernel.post(message_type, fields, SESSION_ID)
+        return self.kernel.post(message_type, fields, self.session_id)
 
     def request(self, message_type: str, **fields: Any) -> Any:
         """Return the data of the reply to a request. Raises RefusedByKernel."""
-        return self.kernel.request(message_type, fields, SESSION_ID)
+        return self.kernel.request(message_type, fields, self.session_id)
 
     def search(
         self, folder: Path, fields: dict[str, Any], *, until_complete: bool
@@ -79,7 +82,7 @@ class FolderSession:
         if fields["accuracy"]:
             gaps += self._describe_reranker()
         gaps += describe_gaps(status, wants_vectors=fields.get("semantic", True))
-        return found["results"], gaps
+        return found["results"], [*gaps, *self.notices]
 
     def _wait_for_results(
         self, asking: int, searching: int, fields: dict[str, Any], *, until_complete: bool
@@ -90,6 +93,8 @@ class FolderSession:
         if not is_complete(status, wants_vectors=wants_vectors):
             self.kernel.wait_for_reply(searching)
             status = self.wait_for_index(wants_vectors=wants_vectors, until_complete=until_complete)
+            # A kernel of an earlier version has none.
+            self.notices[:] = filter(None, [status.get("notice")])
             searching = self.post("search", **fields)
         return status, self.kernel.wait_for_reply(searching)
 
@@ -119,6 +124,8 @@ class FolderSession:
                 status: Status = self.request("getIndexStatus")
                 if is_complete(status, wants_vectors=wants_vectors):
                     return status
+                if (notice := status.get("notice")) and not status["files"]:
+                    bar.draw(notice)
                 bar.show(_read_progress(status))
                 is_lexical = status["state"] in _BUSY_STATES
                 if not is_lexical and not until_complete:

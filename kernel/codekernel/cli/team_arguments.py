@@ -3,9 +3,14 @@
 import argparse
 from pathlib import Path
 
-from codekernel.cli.argument_types import parse_port_or_zero
+from codekernel.cli.argument_types import parse_count, parse_port_or_zero
 
 DEFAULT_TEAM_PORT = 8791
+
+# Packs are deleted when they are older, but never the newest of a repository.
+DEFAULT_PACK_DAYS, DEFAULT_KEPT_PACKS = 30, 3
+
+_REPO_HELP = "which repository (else the one around this folder)"
 
 
 def add_share_arguments(share: argparse.ArgumentParser) -> None:
@@ -56,4 +61,54 @@ def add_team_server_arguments(serve: argparse.ArgumentParser) -> None:
     serve.add_argument("--tls-key", metavar="FILE", type=Path, help="with --team: its key")
     serve.add_argument(
         "--plain", action="store_true", help="with --team: a proxy in front of it speaks TLS"
+    )
+
+
+def add_pack_arguments(pack: argparse.ArgumentParser) -> None:
+    """Add the actions of ``pack`` to its parser."""
+    actions = pack.add_subparsers(dest="action", metavar="action", required=True)
+    build = actions.add_parser("build", help="index a commit, and send the index to the team")
+    build.add_argument(
+        "--repo", metavar="DIR", action="append", help=f"{_REPO_HELP}; may be repeated"
+    )
+    build.add_argument(
+        "--commit", metavar="ID", default="HEAD", help="which commit (else what is checked out)"
+    )
+    build.add_argument(
+        "--label", metavar="NAME", help="what the list calls the repository (else its folder)"
+    )
+    build.add_argument("--force", action="store_true", help="also if the commit has a pack")
+    _add_policy(build, "afterwards delete packs that are older than N days; 0 deletes none")
+    pull = actions.add_parser(
+        "pull", help="open a repository with the nearest index of the team, and say what was found"
+    )
+    pull.add_argument("--repo", metavar="DIR", help=_REPO_HELP)
+    pull.add_argument(
+        "--standalone", action="store_true", help="do without the kernel that all programs share"
+    )
+    listing = actions.add_parser("list", help="list the packs of the team")
+    listing.add_argument("--json", action="store_true", help="for programs")
+    clean = actions.add_parser("clean", help="delete old packs of the team")
+    _add_policy(clean, "those that are older than N days")
+    clean.add_argument("--dry-run", action="store_true", help="only say which")
+
+
+def _parse_zero_or_more(text: str) -> int:
+    return 0 if text == "0" else parse_count(text)
+
+
+def _add_policy(action: argparse.ArgumentParser, days_help: str) -> None:
+    action.add_argument(
+        "--days",
+        metavar="N",
+        type=_parse_zero_or_more,
+        default=DEFAULT_PACK_DAYS,
+        help=f"{days_help} (else {DEFAULT_PACK_DAYS})",
+    )
+    action.add_argument(
+        "--keep",
+        metavar="N",
+        type=_parse_zero_or_more,
+        default=DEFAULT_KEPT_PACKS,
+        help=f"but keep the newest N of a repository (else {DEFAULT_KEPT_PACKS})",
     )

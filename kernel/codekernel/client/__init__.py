@@ -12,5 +12,6 @@ Modules, in the order data meets them:
     kernel_requests.py  requests and streams of many threads over one connection
     agent_sessions.py   AgentSessions of the kernel, for other processes
     link_channel.py     the lines of the shared kernel
+    settings_saver.py   saves settings.json as the protocol wants it
     linked_kernel.py    the shared kernel where a kernel of this process could be
 """

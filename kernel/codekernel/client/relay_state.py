@@ -136,6 +136,7 @@ class RelayState:
         self._sessions: dict[int, OpenSession] = {}
         self._unanswered_opens: dict[int, OpenSession] = {}  # whose reply was not wanted
         self._is_watching_repos = False
+        self._offered_models: dict[str, dict[str, Any]] = {}  # by name; a kernel forgets them
         self._own_ids: dict[int, int] = {}  # callbackId of a repeated open -> its session
         self._next_own_id = FIRST_OWN_ID
         # Sessions that were opened again; the front end has heard that they are prepared.
@@ -152,6 +153,8 @@ class RelayState:
         if envelope.get("isReply") is not False:
             return
         self._is_watching_repos |= kind == "watchRepos"
+        if kind == "offerModel":
+            self._offered_models[str(message.get("name"))] = message
         if kind == "stopAll":
             self.is_stopping = True
         elif callback_id == NO_CALLBACK_ID:
@@ -270,9 +273,10 @@ class RelayState:
         may_be_done = _NOT_REPEATABLE_TYPES if self._is_attached else frozenset()
         to_kernel, to_front_end = self._reopen_sessions()
         to_kernel += [opened.line for opened in self._unanswered_opens.values()]
+        to_kernel[:0] = [_build_unanswered(**model) for model in self._offered_models.values()]
         if self._is_watching_repos:  # the list may have changed meanwhile
-            to_kernel.append(_build_unanswered("watchRepos"))
-            to_front_end.append(_build_unanswered("reposChanged"))
+            to_kernel.append(_build_unanswered(type="watchRepos"))
+            to_front_end.append(_build_unanswered(type="reposChanged"))
         for pending in self._pending.list_all():
             pending.death_count += self._is_attached
             is_fatal = pending.death_count >= MAX_DEATHS
@@ -334,14 +338,14 @@ class RelayState:
         return RelayedLines(to_kernel=(confirmed,))
 
 
-def _build_unanswered(kind: str) -> bytes:
+def _build_unanswered(**message: Any) -> bytes:
     """Return a line of the main process, or for it, that gets no reply."""
     envelope = {
         "sessionId": -1,
         "toMain": True,
         "callbackId": NO_CALLBACK_ID,
         "isReply": False,
-        "message": {"type": kind},
+        "message": message,
     }
     return json.dumps(envelope).encode()
 

@@ -99,6 +99,8 @@ BUSY_MESSAGE = (
     " wait for its end, or stop it, and ask again."
 )
 
+FORK_REFUSAL = "There is a conversation {} already; fork to another id."
+
 DELETE_REFUSAL = (
     "Conversation {} is being answered: wait for its end, or stop it, and delete it then."
 )
@@ -226,6 +228,19 @@ class Conversations:
     def stop(self, conversation_id: int) -> bool:
         """Cancel a running turn, which keeps what was shown; return false if there is none."""
         return self._running.stop(conversation_id)
+
+    def fork(self, conversation_id: int, new_id: int, turn_count: int, repo_path: str) -> None:
+        """Begin a conversation with the first turns of another one, which stays as it is.
+
+        Raises WrongParam if there is no such conversation or turn, or the new id is taken.
+        """
+        found = self.archive.read(conversation_id, repo_path)
+        if turn_count > len(found.history):
+            raise WrongParam(f"Conversation {conversation_id} has {len(found.history)} turns.")
+        with self.lock_conversation(new_id, FORK_REFUSAL):
+            if self._store.histories.read(new_id):
+                raise WrongParam(FORK_REFUSAL.format(new_id))
+            self._store.histories.fork(conversation_id, new_id, turn_count)
 
     def delete(self, conversation_id: int, repo_path: str) -> None:
         """Delete a conversation about this folder; what it cost stays in the ledger.

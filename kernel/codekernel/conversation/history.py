@@ -183,6 +183,11 @@ class ConversationHistories:
             if history and is_meant and not self._mirror.has_copy(conversation_id, repo_path):
                 self._mirror.write(conversation_id, history)
 
+    def fork(self, conversation_id: int, new_id: int, turn_count: int) -> None:
+        """Write a new conversation with the first turns of another. Raises StorageError."""
+        if history := self.read(conversation_id):
+            self._write_file(new_id, history.fork(new_id, turn_count), "", is_mirrored=False)
+
     def find_latest(self, repo_path: str) -> int | None:
         """Return the conversation about this folder that was written last."""
         readable = self._iter_readable()

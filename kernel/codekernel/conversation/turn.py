@@ -14,6 +14,7 @@ from typing import Generic, Self, TypeVar, get_args
 
 from codekernel.conversation.citations import verify_citations
 from codekernel.conversation.history import UnsavedTurn
+from codekernel.conversation.mentions import find_mentions
 from codekernel.conversation.prompt_builder import (
     PromptExcerpt,
     PromptRound,
@@ -223,11 +224,13 @@ class AnswerTask:
         self.masked_count = 0
 
     def start(self) -> Iterator[TurnEvent]:
-        """Search for the question, unless there are earlier turns."""
+        """Search for what the question names, and for itself unless there are earlier turns."""
         query = self._prompt_state.query
-        if not self._prompt_state.past_messages and self._rounds_left:
-            search = SearchCall((query,), INITIAL_SEARCH_PURPOSE)
-            yield from self._run_round(search, PromptRound((query,), (), is_initial=True))
+        itself = () if self._prompt_state.past_messages else (query,)
+        queries = (*find_mentions(query), *itself)
+        if queries and self._rounds_left:
+            search = SearchCall(queries, INITIAL_SEARCH_PURPOSE)
+            yield from self._run_round(search, PromptRound(queries, (), is_initial=True))
 
     def build_request(self, budget: TokenBudget, *, native_tools: bool) -> ChatRequest:
         """Render the question and its rounds; the search tool is left out after the last one."""

@@ -81,6 +81,7 @@ class Dispatcher(Generic[MainContext, Session]):
         self._pending = pending
         self._send_line = send
         self._is_silent = False
+        self._has_answered = False
         self._backlog = Backlog()
         # Held while a line is accepted: afterwards it is answered or in the backlog.
         self._lock = threading.Lock()
@@ -128,8 +129,14 @@ class Dispatcher(Generic[MainContext, Session]):
         """Answer nothing from now on: the kernel leaves, and the client asks the next one."""
         self._is_silent = True
 
+    @property
+    def has_answered(self) -> bool:
+        """Whether the client has been sent anything, the answer to ``attach`` first."""
+        return self._has_answered
+
     def _send(self, line: bytes | SpooledLine) -> None:
         if not self._is_silent:
+            self._has_answered = True
             self._send_line(line)
 
     def drain(self, timeout_seconds: float, refusal: KernelError) -> None:

@@ -17,5 +17,6 @@ Modules, in the order data meets them:
     turn.py                    a turn of a conversation
     turn_events.py             the events of a turn
     agent_sessions.py          agent sessions as every device sees them
+    savings.py                 what agents did not read
     diff.py                    line diffs as jsdiff makes them
 """

@@ -172,12 +172,13 @@ class ToolUseContent:
 
 @dataclass(frozen=True, slots=True)
 class ToolResultContent:
-    """What came of it; ``diff`` is an addition, for whoever shows what a file was changed to."""
+    """What came of it; ``diff`` and ``denied`` are additions, for whoever shows them."""
 
     tool_use_id: str
     content: str | tuple[TextContent, ...]
     is_error: bool = False
     diff: str = ""
+    denied: bool = False
 
     @property
     def text(self) -> str:
@@ -192,8 +193,9 @@ class ToolResultContent:
         content = told if isinstance(told, str) else [block.to_json() for block in told]
         failed = {"is_error": True} if self.is_error else {}
         changed = {"diff": self.diff} if self.diff else {}
+        denied = {"denied": True} if self.denied else {}
         required = {"type": "tool_result", "tool_use_id": self.tool_use_id, "content": content}
-        return {**required, **failed, **changed}
+        return {**required, **failed, **changed, **denied}
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,6 +283,7 @@ def parse_block(value: object) -> ContentBlock | None:
                 _parse_result(value.get("content", "")),
                 failed,
                 diff if isinstance(diff, str) else "",
+                value.get("denied") is True,
             )
         case "redacted":
             return RedactedContent(_require_text(value, "data"))

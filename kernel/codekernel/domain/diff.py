@@ -4,7 +4,7 @@ The structured patch (hunks with three lines of context) built from it, equal to
 letter.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import Enum
@@ -205,6 +205,27 @@ def compute_structured_patch(
     return [
         _build_hunk(group, before, after) for group in groups.get_grouped_opcodes(CONTEXT_LINES)
     ]
+
+
+def apply_hunks(old: str, hunks: Sequence[DiffHunk], accepted: Collection[int]) -> str:
+    """Return the old text with only the accepted hunks applied; they count from 0."""
+    before = _split_lines(old)
+    parts: list[str] = []
+    copied = 0
+    for number, hunk in enumerate(hunks):
+        if number not in accepted:
+            continue
+        first = hunk.old_start - 1
+        parts += before[copied:first]
+        parts += _list_new_lines(hunk)
+        copied = first + hunk.old_lines
+    return "".join([*parts, *before[copied:]])
+
+
+def _list_new_lines(hunk: DiffHunk) -> Iterator[str]:
+    for line, following in zip(hunk.lines, (*hunk.lines[1:], ""), strict=True):
+        if line[:1] in {" ", DiffOp.ADDED.value}:
+            yield line[1:] if following == NO_NEWLINE_MARKER else f"{line[1:]}\n"
 
 
 class _HunkGrouper(SequenceMatcher[str]):

@@ -228,6 +228,8 @@ class HitList:
     # Whether these are all places of an exact string or an expression: there may be more than were
     # wanted, or too little time to look through a large repository.
     is_complete: bool = True
+    # All that was ranked, of which the hits are the first: to count what they have in common.
+    ranked: tuple[IndexedChunk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +274,7 @@ class RepositoryIndexStatus:
     watching: str = ""
     trouble: str = ""
     paused: bool = False
+    notice: str = ""  # what a person may like to know, and need not act on
 
 
 @dataclass(frozen=True, slots=True)

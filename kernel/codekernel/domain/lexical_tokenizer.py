@@ -9,17 +9,13 @@ import unicodedata
 from functools import cache
 from itertools import pairwise
 
-# Longer runs are data (keys, base64) and are split: they are never typed, the cache stays small,
+# Longer runs are data (keys, base64) and are split: they are never typed, caches stay small,
 # and no step below takes time that grows with the square of a line.
 MAX_WORD_CHARS = 128
 
 # Changes with every change of what ``tokenize`` returns, so that an older index is recognised and
 # rebuilt.
 TOKENIZER_VERSION = 1
-
-# 91 % of the words of the benchmark's repositories, their files shuffled, are among so many, which
-# take 5 MB. A lookup costs a tenth of a microsecond, a split one to two.
-TERM_CACHE_SIZE = 32_768
 
 # Of ASCII only letters, digits and the underscore stay; other scripts are handled word by word.
 _SEPARATORS_TO_BLANKS = bytes(
@@ -55,11 +51,22 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def split_words(text: str) -> list[str]:
+    """Return the runs of letters, digits and underscores of ``text``."""
+    # A lone surrogate becomes a question mark, which separates.
+    return text.encode(errors="replace").translate(_SEPARATORS_TO_BLANKS).decode().split()
+
+
 def tokenize(text: str) -> str:
     """Return the terms of ``text``, separated by blanks."""
-    # A lone surrogate becomes a question mark, which separates.
-    words = text.encode(errors="replace").translate(_SEPARATORS_TO_BLANKS).decode().split()
-    return " ".join(map(_term_cache.__getitem__, words))
+    return " ".join(map(tokenize_word, split_words(text)))
+
+
+def tokenize_word(word: str) -> str:
+    """Return the terms of one of ``split_words``, separated by blanks."""
+    if word.isascii() and len(word) <= MAX_WORD_CHARS:
+        return _join_subwords(_ASCII_SUBWORD, word)
+    return _split_unicode_word(word)
 
 
 def tokenize_query(query: str) -> list[str]:
@@ -74,23 +81,6 @@ def find_subword_spans(word: str) -> list[tuple[int, int]]:
     """
     subword = _ASCII_SUBWORD if word.isascii() else _compile_unicode_patterns()[2]
     return [part.span() for part in subword.finditer(word)]
-
-
-class _TermCache(dict[str, str]):
-    """Terms by word: code repeats its words, so nearly all are looked up in C."""
-
-    def __missing__(self, word: str) -> str:
-        if len(word) > MAX_WORD_CHARS:
-            return _split_unicode_word(word)
-        if len(self) >= TERM_CACHE_SIZE:
-            self.clear()
-        is_plain = word.isascii()
-        terms = _join_subwords(_ASCII_SUBWORD, word) if is_plain else _split_unicode_word(word)
-        self[word] = terms
-        return terms
-
-
-_term_cache = _TermCache()
 
 
 def _join_subwords(pattern: re.Pattern[str], word: str) -> str:

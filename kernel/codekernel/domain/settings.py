@@ -204,6 +204,10 @@ class AgentCommand:
     env: Mapping[str, str] = field(default_factory=dict)
 
 
+# About 15,000 tokens: some long answers, and an eighth of what current models read at least.
+DEFAULT_HISTORY_CHARS = 60_000
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings; settings/local_models.py adds the bundled models."""
@@ -213,7 +217,8 @@ class Settings:
     rerank_configs: tuple[RerankConfig, ...] = ()
     local_models: tuple[LocalModel, ...] = ()
     generation_models: tuple[GenerationModel, ...] = ()
-    history_length: int = 1000
+    history_length: int = DEFAULT_HISTORY_CHARS
+    currency: str = ""
     summarize_history: bool = False
     max_rounds: int = 3
     performance: Performance = field(default_factory=Performance)

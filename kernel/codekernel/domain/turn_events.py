@@ -98,12 +98,16 @@ class AgentToolUsed:
 
 @dataclass(frozen=True, slots=True)
 class AgentToolDone:
-    """What came of the use of this id; ``diff`` if a file was changed by it."""
+    """What came of the use of this id; ``diff`` if a file was changed by it.
+
+    ``denied``: it failed because it was not allowed.
+    """
 
     id: str
     text: str
     success: bool
     diff: str = ""
+    denied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +184,18 @@ class AgentToolDataShown:
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequested:
-    """The tool waits until a person has said whether it may; ``danger`` is what it does."""
+    """The tool waits until a person has said whether it may; ``danger`` is what it does.
+
+    ``diff`` is the edit that waits; ``rule`` is what a rule would allow from now on, empty for
+    none.
+    """
 
     tool_use_id: str
     tool: str
     danger: str
     input: Mapping[str, Any] = field(default_factory=dict)
+    diff: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +290,9 @@ class AgentMessageBuilder:
                 self._close_block()
                 self._blocks.append(chat.ToolUseContent(name, tool, given))
                 yield from self.finish()
-            case AgentToolDone(name, text, success, diff):
+            case AgentToolDone(name, text, success, diff, denied):
                 yield from self.finish()
-                result = chat.ToolResultContent(name, text, is_error=not success, diff=diff)
+                result = chat.ToolResultContent(name, text, not success, diff, denied)
                 yield chat.AgentMessage(chat.ROLE_USER, (result,))
             case TurnReminded(text):
                 yield from self.finish()

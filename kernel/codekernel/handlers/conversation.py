@@ -7,11 +7,16 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
+from codekernel.domain.agent_sessions import (
+    ALLOW_RULE_OPTION,
+    ALLOW_TURN_OPTION,
+    HUNKS_OPTION_PREFIX,
+)
 from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import conversation as messages
-from codekernel.protocol.messages import history
+from codekernel.protocol.messages import history, permission_rules
 from codekernel.protocol.messages.history import HistoryFile
 from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.runtime.sessions import Session
@@ -92,6 +97,14 @@ def get_conversation(message: messages.GetConversation, session: Session) -> His
     return archive.read(message.conversation_id, str(session.repo.path))
 
 
+@session_router.handles(history.ForkConversation, lane=Lane.OWN_THREAD)
+def fork_conversation(message: history.ForkConversation, session: Session) -> None:
+    """Begin a conversation about this repository with the first turns of another one."""
+    session.services.conversations().fork(
+        message.conversation_id, message.new_id, message.turns, str(session.repo.path)
+    )
+
+
 @session_router.handles(messages.DeleteConversation, lane=Lane.OWN_THREAD)
 def delete_conversation(message: messages.DeleteConversation, session: Session) -> None:
     """Delete one conversation about this repository, unless it is being answered."""
@@ -111,6 +124,18 @@ def get_api_usage(message: history.GetApiUsage, session: Session) -> history.Get
         price = prices.get(usage.model_name)
         return history.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
 
+    repos = {}
+    if message.all_repos:
+        repos["repos"] = [
+            history.RepoUsageEntry(
+                repo_name=repo_name,
+                model_name=usage.model_name,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cost=compute_cost(usage),
+            )
+            for repo_name, usage in ledger.sum_by_repo()
+        ]
     return history.GetApiUsageReply(
         api_usage=[
             history.ApiUsageEntry(
@@ -132,7 +157,8 @@ def get_api_usage(message: history.GetApiUsage, session: Session) -> history.Get
                 ],
             )
             for usage in ledger.sum_by_model(repo_id)
-        ]
+        ],
+        **repos,
     )
 
 
@@ -175,13 +201,39 @@ def follow_conversation(
 @session_router.handles(messages.AnswerPermission, lane=Lane.URGENT)
 def answer_permission(message: messages.AnswerPermission, session: Session) -> None:
     """Let a tool that waits go on, or not."""
+    option_id = ""
+    if message.hunks is not None:
+        option_id = HUNKS_OPTION_PREFIX + ",".join(map(str, message.hunks))
+    elif message.decision is messages.Decision.ALLOW_RULE:
+        option_id = ALLOW_RULE_OPTION
+    elif message.decision is messages.Decision.ALLOW_TURN:
+        option_id = ALLOW_TURN_OPTION
     session.services.agent_windows().decide(
         message.conversation_id,
         message.tool_use_id,
         session.services.client,
         allowed=message.decision is not messages.Decision.DENY,
-        for_turn=message.decision is messages.Decision.ALLOW_TURN,
+        option_id=option_id,
     )
+
+
+@session_router.handles(permission_rules.GetPermissionRules, lane=Lane.OWN_THREAD)
+def get_permission_rules(
+    message: permission_rules.GetPermissionRules, session: Session
+) -> permission_rules.GetPermissionRulesReply:
+    """List what agents may do in this repository without being asked."""
+    rules = session.services.agents().rules.list_rules(session.repo.path)
+    return permission_rules.GetPermissionRulesReply(
+        rules=convert_values(rules, list[permission_rules.PermissionRuleEntry])
+    )
+
+
+@session_router.handles(permission_rules.DeletePermissionRule, lane=Lane.OWN_THREAD)
+def delete_permission_rule(
+    message: permission_rules.DeletePermissionRule, session: Session
+) -> None:
+    """Delete a rule of this repository."""
+    session.services.agents().rules.delete(session.repo.path, message.id)
 
 
 @session_router.handles(messages.UndoAgentTurn, lane=Lane.OWN_THREAD)

@@ -92,6 +92,8 @@ def clean_indexes(message: CleanIndexes, services: Services) -> CleanIndexesRepl
         if index.repo and (index.is_gone or index.is_search_only):
             services.repos.remove(index.repo.name)
         services.workspaces.discard_folder(index.folder, index.repo)
+        if index.root:
+            services.workspaces.discard_clone(index.root)
     freed = services.workspaces.vector_sweeper().sweep(
         0.0, without={index.folder for index, _ in unused}, dry_run=message.dry_run
     )

@@ -70,13 +70,14 @@ def close_repo(message: messages.CloseRepo, services: Services) -> HandlerReply:
 
 @main_router.handles(messages.DeleteRepo, lane=Lane.MAIN)
 def delete_repo(message: messages.DeleteRepo, services: Services) -> None:
-    """Unregister the repository, end its sessions, discard its index; keep the folder."""
+    """Unregister the repository, end its sessions, discard its index; keep a folder of the user."""
     repo = services.repos.remove(message.repo_name)
     services.supervisor.close_repo(repo.id, SESSIONS_CLOSE_TIMEOUT_SECONDS)
     services.agents.use_if_created(
         lambda agents: agents.stop_folder(repo.path, SESSIONS_CLOSE_TIMEOUT_SECONDS)
     )
     services.workspaces.discard_index(repo.id)
+    services.workspaces.discard_clone(repo.path)
 
 
 @session_router.handles(messages.ReadLines, lane=Lane.OWN_THREAD)

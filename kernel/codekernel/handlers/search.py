@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import build_embedding_text, format_chunk_metadata
-from codekernel.domain.untrusted_text import encode_path
+from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path
 from codekernel.errors import WrongParam
-from codekernel.handlers.context import session_router
+from codekernel.handlers.context import Services, main_router, session_router
+from codekernel.indexing.index_map import IndexMap, build_index_map
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.protocol.envelope import convert_values, encode_ascii_json
 from codekernel.protocol.messages.search import (
@@ -18,26 +20,45 @@ from codekernel.protocol.messages.search import (
     ChunkInfo,
     ConfigStatusEntry,
     EndpointAskEntry,
+    FacetValue,
+    FindNames,
+    FindNamesReply,
+    FoundFileName,
+    FoundName,
     GetChunksInfo,
+    GetIndexMap,
+    GetIndexMapReply,
     GetIndexStatus,
     GetIndexStatusReply,
     GetSkippedFiles,
     GetSkippedFilesReply,
+    IndexMapEntry,
+    LanguageEntry,
     MeasureEmbedding,
     MeasureEmbeddingReply,
     PauseIndexing,
     PauseIndexingReply,
+    RepoSearchResult,
     Search,
+    SearchedRepo,
+    SearchFacets,
     SearchReply,
+    SearchRepos,
+    SearchReposReply,
     SkippedFile,
 )
 from codekernel.runtime.sessions import Session
+from codekernel.search.facets import Counts, Facets, count_facets
 from codekernel.search.highlight import Highlighter, build_search_result
+from codekernel.search.name_finder import FoundSymbol, find_file_names, find_symbols
 from codekernel.storage.catalog.catalog import Catalog
 
 # A chunk has one id, and one more for each further config of the same chunk size: far apart, and
 # below the last number that JavaScript counts exactly.
 CONFIG_ID_OFFSET = 2**40
+
+# Of a folder with more, the smallest are no part of a map.
+MAX_MAP_ENTRIES = 2_000
 
 # Texts that a model is timed on: a few batches of the slowest one.
 MAX_TIMED_TEXTS = 48
@@ -46,6 +67,9 @@ MAX_TIMED_TEXTS = 48
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
+    from codekernel.runtime.repository_search import select_repositories  # noqa: PLC0415 - heavy
+
+    select_repositories([session.repo], None, message.query)  # what repo: says must be this one
     limit = message.limit or session.services.settings.current.search_limit
     workspace = session.workspace
     searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()
@@ -57,9 +81,77 @@ def search(message: Search, session: Session) -> SearchReply:
     found = searcher.run_search(message.query, limit, session.cancel, accuracy=message.accuracy)
     highlight = Highlighter(found.highlight_terms)
     results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
+    more: dict[str, Any] = {} if found.is_complete else {"is_complete": False}
+    if message.facets:
+        more["facets"] = _present_facets(count_facets(found.ranked))
+    return SearchReply(results=results, **more)
+
+
+def _present_facets(facets: Facets) -> SearchFacets:
+    def present(counts: Counts) -> list[FacetValue]:
+        return [FacetValue(value=value, count=count) for value, count in counts]
+
+    return SearchFacets(
+        total=facets.total,
+        languages=present(facets.languages),
+        folders=present(facets.folders),
+        kinds=present(facets.kinds),
+        symbols=present(facets.symbols),
+    )
+
+
+@session_router.handles(FindNames, lane=Lane.SESSION)
+def find_names(message: FindNames, session: Session) -> FindNamesReply:
+    """Find files and symbols by a part of their name."""
+    query, limit = message.query, message.limit
+
+    def find(catalog: Catalog) -> tuple[list[str], list[FoundSymbol]]:
+        if not query.strip():
+            return [], []
+        paths = find_file_names(list(catalog.list_files()), query, limit)
+        return paths, find_symbols(catalog, query, limit)
+
+    paths, symbols = session.workspace.index.query_catalog(find)
+    return FindNamesReply(
+        files=[FoundFileName(file_path=encode_path(path)) for path in paths],
+        symbols=[
+            FoundName(name=each.name, file_path=encode_path(each.path), line=each.line)
+            for each in symbols
+        ],
+    )
+
+
+@main_router.handles(SearchRepos, lane=Lane.OWN_THREAD)
+def search_several(message: SearchRepos, services: Services) -> SearchReposReply:
+    """Rank the chunks of several repositories together."""
+    from codekernel.runtime.repository_search import search_repos, select_repositories  # noqa: PLC0415 - heavy
+    from codekernel.search.federation import FederatedQuery  # noqa: PLC0415
+
+    repos = select_repositories(services.repos.list_all(), message.repos, message.query)
+    limit = message.limit or services.settings.current.search_limit
+    asked = FederatedQuery(message.query, limit, message.accuracy, message.semantic)
+    found = search_repos(services.workspaces, repos, asked, services.stopping)
+    paths = {repo.name: str(repo.path) for repo in repos}
+    highlight = Highlighter(found.highlight_terms)
+    results = [
+        RepoSearchResult.from_result(
+            build_search_result(hit, highlight, explain=message.explain), name, paths[name]
+        )
+        for name, hit in found.hits
+    ]
+    searched = [
+        SearchedRepo(
+            repo_name=each.repo_name,
+            path=paths[each.repo_name],
+            hits=each.hit_count,
+            error=each.error,
+            gap=each.gap,
+        )
+        for each in found.outcomes
+    ]
     if found.is_complete:
-        return SearchReply(results=results)
-    return SearchReply(results=results, is_complete=False)
+        return SearchReposReply(results=results, repos=searched)
+    return SearchReposReply(results=results, repos=searched, is_complete=False)
 
 
 @session_router.handles(GetChunksInfo, lane=Lane.OWN_THREAD)
@@ -132,6 +224,36 @@ def get_skipped_files(message: GetSkippedFiles, session: Session) -> GetSkippedF
         for each in records
     ]
     return GetSkippedFilesReply(skipped=skipped, total=total)
+
+
+@session_router.handles(GetIndexMap, lane=Lane.OWN_THREAD)
+def get_index_map(message: GetIndexMap, session: Session) -> GetIndexMapReply:
+    """Add up what is indexed and skipped in a folder."""
+    folder = resolve_encoded_path(session.repo.path, message.folder.strip("/"))
+
+    def build(catalog: Catalog) -> IndexMap:
+        files = catalog.list_files_under(folder) if folder else catalog.list_files()
+        return build_index_map(folder, files.items(), catalog.list_skipped().values())
+
+    found = session.workspace.index.query_catalog(build)
+    return GetIndexMapReply(
+        folder=encode_path(folder),
+        entries=[
+            IndexMapEntry(
+                name=encode_path(each.name),
+                is_folder=each.is_folder,
+                files=each.files,
+                bytes=each.size,
+                language=each.language,
+                skipped=each.skipped,
+            )
+            for each in found.entries[:MAX_MAP_ENTRIES]
+        ],
+        languages=[
+            LanguageEntry(language=each.name, files=each.files, bytes=each.size)
+            for each in found.languages
+        ],
+    )
 
 
 def _stream_chunk_list(session: Session) -> Iterator[bytes]:

@@ -4,9 +4,10 @@ Keys are stored on the settings lane, because checkSettings asks for the key jus
 """
 
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.settings import ModelKind
+from codekernel.domain.settings import GenerationModel, ModelKind
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router
+from codekernel.llm.presets import MODEL_PRESETS
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import settings as messages
 from codekernel.settings.loading import convert_to_file
@@ -38,7 +39,50 @@ def test_api(message: messages.TestApi, services: Services) -> None:
     )
 
 
-def _read_stored_key(message: messages.TestApi, services: Services) -> str:
+@main_router.handles(messages.GetModelPresets, lane=Lane.OWN_THREAD)
+def get_model_presets(
+    message: messages.GetModelPresets, services: Services
+) -> messages.GetModelPresetsReply:
+    """List the providers."""
+    entries = convert_values(MODEL_PRESETS, list[messages.ModelPresetEntry])
+    return messages.GetModelPresetsReply(presets=entries)
+
+
+@main_router.handles(messages.ListEndpointModels, lane=Lane.OWN_THREAD)
+def list_endpoint_models(
+    message: messages.ListEndpointModels, services: Services
+) -> messages.ListEndpointModelsReply:
+    """Ask the endpoint for its models."""
+    from codekernel.llm.model_list import list_models  # noqa: PLC0415 - heavy, seldom needed
+
+    key = message.api if message.key_name is None else _read_stored_key(message, services)
+    models = list_models(message.url, key, services.stopping)
+    return messages.ListEndpointModelsReply(
+        models=convert_values(models, list[messages.EndpointModelEntry])
+    )
+
+
+@main_router.handles(messages.FindLocalServers, lane=Lane.OWN_THREAD)
+def find_local_servers(
+    message: messages.FindLocalServers, services: Services
+) -> messages.FindLocalServersReply:
+    """Ask the usual ports of this machine."""
+    from codekernel.llm.model_list import find_local_servers as find  # noqa: PLC0415 - heavy, seldom needed
+
+    servers = convert_values(find(services.stopping), list[messages.LocalServerEntry])
+    return messages.FindLocalServersReply(servers=servers)
+
+
+@main_router.handles(messages.OfferModel, lane=Lane.SETTINGS)
+def offer_model(message: messages.OfferModel, services: Services) -> None:
+    """Keep a chat model in memory."""
+    model = GenerationModel(message.name, message.model_name, message.url, needs_key=False)
+    services.offered_models.add(model, message.api_key)
+
+
+def _read_stored_key(
+    message: messages.TestApi | messages.ListEndpointModels, services: Services
+) -> str:
     """Return the key under ``keyName``, only for the address it is already used at."""
     saved = {
         model.url
@@ -97,11 +141,16 @@ def get_generation_models(
     message: messages.GetGenerationModels, services: Services
 ) -> messages.GetGenerationModelsReply:
     """List the chat models."""
-    settings = services.settings.current
+    settings = services.offered_models.extend(services.settings.current)
     local = [model.name for model in settings.local_models if model.kind is ModelKind.GENERATION]
-    names = dict.fromkeys([*(model.name for model in settings.generation_models), *local])
-    entries = [messages.GenerationModelEntry(name=name) for name in names]
-    return messages.GetGenerationModelsReply(model_list=entries)
+    entries = convert_values(settings.generation_models, list[messages.GenerationModelEntry])
+    known = {entry.name: entry for entry in reversed(entries)}
+    names = dict.fromkeys([*(entry.name for entry in entries), *local])
+    return messages.GetGenerationModelsReply(
+        model_list=[known.get(name) or messages.GenerationModelEntry(name=name) for name in names],
+        history_length=settings.history_length,
+        currency=settings.currency,
+    )
 
 
 def _build_settings_reply(warnings: list[str]) -> messages.SettingsReply | None:

@@ -10,8 +10,10 @@ inbox (WorkRequest) that scans, chunks and writes on one thread, and embeds on a
 
 Modules, in the order data meets them:
 
+    folder_preview.py    what would be indexed of a folder, before it is
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
+    team_index.py        an index that a team mate has built, taken over before the first scan
     index_state.py       states, inboxes and events of its two threads; the progress of each file
     index_worker.py      the state machine on one opened store
     indexer.py           scan, index changed paths, rechunk, as generators of events; write a batch
@@ -24,5 +26,9 @@ Modules, in the order data meets them:
     unused_vectors.py    what no config uses any more is deleted
     remote_indexing.py   consent and waiting, where the model is remote
     vector_index.py      one model and its vectors
+    index_map.py         what is indexed and skipped, folder by folder
+    seed_trial.py        whether vectors that came from elsewhere are those of this model
     battery.py           whether the machine runs on its battery
+    folder_preview.py    what would be indexed of a folder
+    index_map.py         what is indexed and skipped, folder by folder
 """

@@ -46,8 +46,7 @@ class EmbedWorker:
         context: WorkerContext,
         on_chunks_unused: Callable[[], None],
     ) -> None:
-        self.error = ""
-        self._store = store
+        self.error, self._store = "", store
         self._open_vector_index = open_vector_index
         self._progress, self._timings = context.progress, context.timings
         self._cancel, self._pause = context.control.cancel, context.control.pause
@@ -332,6 +331,7 @@ class EmbedWorker:
             return
         self._config_errors.pop(config, None)
         self.swap.add_warming(index)
+        self._needs_compaction = True
         self._enqueue_missing(index)
 
     def _close_indexes(self, vector_indexes: "Sequence[VectorIndex]") -> None:

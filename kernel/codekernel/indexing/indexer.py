@@ -1,8 +1,8 @@
 """Scan a repository, index changed files in batches, rechunk for new chunk sizes.
 
-Also verifies and compacts the store. The only writer of catalog and lexical index, used by one
-thread. Work is a generator of events: between two of them its caller may do something more urgent.
-The lexical index is committed before the catalog, so a crash loses nothing.
+Also verifies and compacts the store. The only writer of catalog and lexical index, of one thread.
+Work is a generator of events, so that its caller may do something more urgent in between. The
+lexical index is committed before the catalog: a crash loses nothing.
 """
 
 import logging
@@ -245,13 +245,15 @@ class Indexer:
         """Write the ``others``, then read, chunk and write files whose size or date has changed."""
         yield from self._commit_batch(others)
         # Whether a known file has changed is not known before it is read.
-        yield self._announce_new_files(changed)
+        started = self._announce_new_files(changed)
+        yield started
         batch: list[FileOutcome] = []
         chars, batch_seconds = 0, FIRST_BATCH_SECONDS
         deadline = time.monotonic() + batch_seconds
         count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
         can_start = sum(found.size for found in changed) >= MIN_BYTES_FOR_PROCESSES
-        limits, files = PoolLimits(count, can_start), self._read_files(changed)
+        limits = PoolLimits(count, can_start)
+        files = self._read_files(changed, frozenset(started.paths))
         with closing(chunk_files(files, self.chunk_sizes, limits, self._cancel)) as outcomes:
             for outcome in outcomes:
                 if isinstance(outcome, IndexedFile):
@@ -265,12 +267,15 @@ class Indexer:
                     deadline = time.monotonic() + batch_seconds
         yield from self._commit_batch(batch)
 
-    def _read_files(self, changed: Sequence[FoundFile]) -> Iterator[FileOutcome]:
+    def _read_files(
+        self, changed: Sequence[FoundFile], new_paths: Collection[str]
+    ) -> Iterator[FileOutcome]:
         for found in changed:
             self._control.wait_between_steps(is_urgent=len(changed) <= MAX_URGENT_FILES)
             if self._cancel.is_cancelled:
                 return
-            known = self._store.catalog.find_file(found.path)
+            is_new = found.path in new_paths  # of the others, one may be indexed again meanwhile
+            known = None if is_new else self._store.catalog.find_file(found.path)
             yield read_changed_file(self._root, found, known)
 
     def _commit_batch(self, outcomes: Sequence[FileOutcome]) -> Generator[BatchCommitted]:

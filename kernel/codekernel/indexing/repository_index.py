@@ -28,6 +28,7 @@ from codekernel.indexing.index_state import (
 )
 from codekernel.indexing.index_worker import IndexWorker
 from codekernel.indexing.store_reopening import reopen_store
+from codekernel.indexing.team_index import RestoreIndex, TeamIndexTaker, restore_nothing
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, is_unwritable
 from codekernel.storage.index_store import (
@@ -69,30 +70,25 @@ class RepositoryIndex:
         is_on_battery: Callable[[], bool] = is_on_battery,
         get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
         get_remote_models: "Callable[[], RemoteModels] | None" = None,
+        restore_index: RestoreIndex = restore_nothing,
     ) -> None:
         """Open what there is. Raises StorageError. No thread runs before ``start``.
 
         An index that another process writes is read, and written once that process ends.
         """
         self.throttle = throttle or BackgroundThrottle()
-        self._root = root
-        self._folder = folder
+        self._root, self._folder = root, folder
         self._sources = index_plan.ModelSources(get_model_pool, get_team_vectors, get_remote_models)
-        self._timings = timings
-        self._is_on_battery = is_on_battery
+        self._taker = TeamIndexTaker(root, folder, restore_index)
+        self._timings, self._is_on_battery = timings, is_on_battery
         self._plan: IndexPlan | None = None
         self._crash_callbacks: dict[object, CrashCallback] = {}
-        self._cancel = CancelToken()
-        self._pause = PauseSwitch()
+        self._cancel, self._pause = CancelToken(), PauseSwitch()
         self._progress = ProgressTracker()
-        self._lock = threading.Lock()
-        self._retired = ExitStack()
+        self._lock, self._vectors_lock = threading.Lock(), threading.Lock()
+        self._retired, self._recovered = ExitStack(), threading.Condition()
         self._thread: threading.Thread | None = None
-        self._recovered = threading.Condition()
-        self._vectors_lock = threading.Lock()
-        self._rebuild_count = 0
-        self._recovery_message = ""
-        self._is_disk_faulty = False
+        self._rebuild_count, self._recovery_message, self._is_disk_faulty = 0, "", False
         self._worker = self._open_worker()
 
     @property
@@ -155,7 +151,7 @@ class RepositoryIndex:
     def get_status(self) -> RepositoryIndexStatus:
         """Return how far everything is; an index that cannot be read is then rebuilt."""
         worker = self._worker
-        if self._recovery_message and worker.is_idle:
+        if worker.is_idle:
             self._recovery_message = ""
         try:
             status = worker.get_status(self._plan or IndexPlan())
@@ -164,7 +160,8 @@ class RepositoryIndex:
             message = self._recovery_message or str(error)
             state = IndexState.REBUILDING.value
             return RepositoryIndexStatus(state, 0, 0, 0, {}, trouble=message)
-        return replace(status, trouble=status.trouble or self._recovery_message)
+        found = status.trouble or self._recovery_message
+        return replace(status, trouble=found, notice=self._taker.read_notice(self))
 
     def query_catalog(self, read: Callable[[Catalog], Found]) -> Found:
         """Return what ``read`` finds; a catalog that is damaged or replaced is recovered from."""
@@ -262,6 +259,10 @@ class RepositoryIndex:
         if self.store.writer is None:
             self._wait_for_writer()
             return
+        if self._taker.fetch(self.store, self._plan or IndexPlan(), self._cancel):
+            self._restart()
+            self._taker.report_when_idle(self, self._cancel)
+            return
         with self._lock:  # a plan that comes now must not be overwritten by this one
             if self._plan:
                 self._worker.post(WorkRequest(plan=self._plan))
@@ -331,6 +332,7 @@ class RepositoryIndex:
         lock = self._worker.store.lock
         self._worker.close_store(keeps_lock=True)
         try:
+            self._taker.move_in()
             self._worker = self._open_worker(damage, lock)
         finally:
             if lock and self._worker.store.lock is not lock:

@@ -19,6 +19,7 @@ from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
 from codekernel.domain.settings import Performance, RemoteModel
 from codekernel.errors import Cancelled, InvalidModel
 from codekernel.indexing.index_plan import ConfigPlan
+from codekernel.indexing.seed_trial import are_vectors_true
 from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.sharing.team_vectors import TeamVectors
 from codekernel.storage.index_store import IndexStore
@@ -29,6 +30,7 @@ from codekernel.storage.vectors.in_memory_vectors import (
     sort_unique,
 )
 from codekernel.storage.vectors.shared_vectors import SharedVectors
+from codekernel.storage.vectors.vector_seed import has_seed, remove_seed
 from codekernel.storage.vectors.vector_table import VectorTable
 
 if TYPE_CHECKING:  # a quarter of a second, for remote models alone
@@ -97,6 +99,7 @@ class VectorIndex:
         self.standby: VectorIndex | None = None
         with ExitStack() as opening:
             self.embedder: Embedder | RemoteEmbedder
+            local: Embedder | None = None
             self.remote: RemoteIndexing | None = None
             if isinstance(config.model, RemoteModel):
                 if open_remote is None:
@@ -106,17 +109,18 @@ class VectorIndex:
                 self.remote = opening.enter_context(open_remote(config.model))
                 self.embedder = self.remote.embedder
             else:
-                self.embedder = opening.enter_context(
+                self.embedder = local = opening.enter_context(
                     model_pool.acquire_embedder(config.model, performance)
                 )
             model = self.embedder.fingerprint[:16]
             self.folder_name = f"{model}-{config.max_chunk_chars}"
             self._folder = store.vectors_folder(self.folder_name)
-            self.table = VectorTable.open(self._folder, self.embedder.dimensions)
+            self.table = self._open_table(local)
             self._model = opening.pop_all()
         shared = store.shared_vectors_file(model)
         self._shared = SharedVectors(shared, self.embedder.dimensions) if shared else None
         self._get_team_vectors = get_team_vectors
+        self.embedded_count = 0  # since it was opened
         self._embedded_count = self._adopted_count = 0
         self._source_name = f"{store.folder.name}/{self.folder_name}"
         self._close_guard = CloseGuard()
@@ -154,6 +158,22 @@ class VectorIndex:
     def reopen(self) -> None:
         """Open the vectors again, because they are damaged; running searches use the old ones."""
         self.table = VectorTable.open(self._folder, self.embedder.dimensions)
+
+    def _open_table(self, local: Embedder | None) -> VectorTable:
+        """Open the vectors; those of a team mate are tried first, and nothing is sent for that."""
+        table = VectorTable.open(self._folder, self.embedder.dimensions)
+        size = self.config.max_chunk_chars
+        if has_seed(self._folder) and not (
+            local and are_vectors_true(table, local, self._store.catalog, size)
+        ):
+            logger.warning("%s: the team's vectors differ from those made here", self.config.name)
+            remove_seed(self._folder)
+            table = VectorTable.open(self._folder, self.embedder.dimensions)
+            table.repair_message = (
+                f"The vectors of {self.config.name} in your team's index are not those that this"
+                " machine makes; they are made again here."
+            )
+        return table
 
     def enqueue_missing(self) -> list[int]:
         """Find and queue the files that lack vectors, after a start or a change of settings."""
@@ -280,16 +300,16 @@ class VectorIndex:
 
     def _list_missing_texts(self, file_id: int, batch: dict[int, str]) -> list[tuple[int, str]]:
         """Return hash and text of a file's chunks that have no vector and are not in the batch."""
-        chunks = self._store.catalog.list_chunks(file_id, self.config.max_chunk_chars)
-        keys = np.array([chunk.text_hash for chunk in chunks], dtype=np.int64)
+        spans = self._store.catalog.list_chunk_spans(file_id, self.config.max_chunk_chars)
+        keys = np.array([key for key, *_ in spans], dtype=np.int64)
         missing = set(self.table.find_missing(keys).tolist()) - batch.keys()
         if not missing:
             return []
         text = self._store.catalog.read_document(file_id)
         texts = {
-            chunk.text_hash: build_embedding_text(chunk.symbols, text[chunk.begin : chunk.end])
-            for chunk in chunks
-            if chunk.text_hash in missing
+            key: build_embedding_text(symbols, text[begin:end])
+            for key, begin, end, symbols in spans
+            if key in missing
         }
         return list(texts.items())
 
@@ -316,6 +336,7 @@ class VectorIndex:
             vectors = round_rows(self.embedder.embed_documents(list(batch.values()), cancel))
             self._store_vectors(np.fromiter(batch, dtype=np.int64), vectors)
             self._embedded_count += len(batch)
+            self.embedded_count += len(batch)
             self._update_batch_size(len(batch), time.monotonic() - started)
             if team := self._find_team():
                 team.contribute(batch, vectors)

@@ -9,6 +9,9 @@ Modules, in the order data meets them:
     wordpiece_vocabulary.py  words to token ids without loading the tokenizer of a static model
     tokenizer_loader.py   the tokenizer of a model folder; counting tokens
     providers.py          onnxruntime without telemetry; CUDA, CoreML or the CPU
-    model_session.py      texts to token ids, batches of similar length, one run of a model
+    onnx_session.py       one run of an ONNX model
+    static_table.py       a static model in numpy
+    protobuf.py           fields of protobuf messages
+    model_session.py      texts to token ids, batches of similar length
     model_pool.py         embedders and rerankers, shared by reference count
 """

@@ -8,6 +8,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +73,25 @@ def read_json_file(path: Path) -> dict[str, Any]:
 
 def compute_fingerprint(folder: Path, onnx_file: Path) -> str:
     """Return a hash that changes whenever the vectors of this model would change."""
-    digest = hashlib.sha256()
     beside = [onnx_file, *sorted(onnx_file.parent.glob(f"{onnx_file.name}?data"))]
     texts = sorted({*folder.glob("*.json"), *folder.glob("*/config.json"), *folder.glob("*.model")})
     texts += [path for path in (folder / "vocab.txt", folder / "merges.txt") if path.exists()]
-    for path in [*beside, *(path for path in texts if path.name != "expected.json")]:
+    files = (*beside, *(path for path in texts if path.name != "expected.json"))
+    try:
+        found = [path.stat() for path in files]
+    except OSError as error:
+        raise InvalidModel(f"{error.filename} cannot be read: {error.strerror}") from error
+    signature = tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in found)
+    return _hash_files(folder, files, signature)
+
+
+# Each repository that is opened asks for its model: 15 ms for the one in the box.
+@lru_cache(maxsize=16)
+def _hash_files(
+    folder: Path, files: tuple[Path, ...], _signature: tuple[tuple[int, int, int], ...]
+) -> str:
+    digest = hashlib.sha256()
+    for path in files:
         digest.update(path.relative_to(folder).as_posix().encode())
         _hash_samples(path, digest)
     return digest.hexdigest()

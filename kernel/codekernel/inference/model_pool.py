@@ -6,6 +6,7 @@ its last user is done.
 """
 
 import logging
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,13 +20,8 @@ from codekernel.domain.concurrency import CancelToken, RefCounted
 from codekernel.domain.settings import Performance
 from codekernel.errors import InvalidModel
 from codekernel.inference.model_folder import ModelFolder, Pooling, read_model_folder
-from codekernel.inference.model_session import (
-    EncodedText,
-    FloatArray,
-    IntArray,
-    LoadedModel,
-    PrioritySemaphore,
-)
+from codekernel.inference.model_session import LoadedModel, PrioritySemaphore
+from codekernel.inference.onnx_session import EncodedText, FloatArray, IntArray
 from codekernel.inference.providers import CPU, detect_hardware, select_providers
 
 logger = logging.getLogger(__name__)
@@ -36,6 +32,9 @@ MAX_WINDOW_TEXTS = 512
 
 # An accelerator is idle between small batches, and no query waits long for a large one.
 ACCELERATOR_BATCH_FACTOR = 16
+
+# Vectors of the last queries.
+MAX_KEPT_QUERIES = 16
 
 _BINARY_LOGITS = 2
 
@@ -50,6 +49,8 @@ class Embedder(LoadedModel):
         self._output, self._pooling = select_vector_output(self.output_shapes, folder)
         if self.is_accelerated:
             self.batch_size_tokens *= ACCELERATOR_BATCH_FACTOR
+        self._query_vectors: dict[str, FloatArray] = {}
+        self._query_lock = threading.Lock()
         self.dimensions = self._probe_dimensions()
 
     @property
@@ -68,7 +69,19 @@ class Embedder(LoadedModel):
         return vectors
 
     def embed_query(self, text: str) -> FloatArray:
-        """Return the vector of a query, before any bulk work."""
+        """Return the vector of a query, before any bulk work.
+
+        A query about several repositories is embedded once.
+        """
+        with self._query_lock:
+            if text not in self._query_vectors:
+                vector = self._compute_query_vector(text)
+                if len(self._query_vectors) >= MAX_KEPT_QUERIES:
+                    self._query_vectors.pop(next(iter(self._query_vectors)))
+                self._query_vectors[text] = vector
+            return self._query_vectors[text]
+
+    def _compute_query_vector(self, text: str) -> FloatArray:
         tokens = self.tokenizer.encode([self.folder.query_prefix + text])
         vectors = np.zeros((1, self.dimensions), np.float32)
         if tokens[0].ids:

@@ -1,4 +1,4 @@
-"""Run texts through an ONNX model: their tokens, batches of similar length, one session.
+"""Run texts through a model: their tokens, batches of similar length, one session.
 
 Static models use a cache of word tokens. Batches run on a thread pool, where a priority semaphore
 lets queries go before bulk work; a batch can be cancelled while it runs.
@@ -12,30 +12,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
-import numpy.typing as npt
+from typing import Any, TypeVar
 
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.errors import Cancelled, InvalidModel
 from codekernel.inference.model_folder import ModelFolder
-from codekernel.inference.providers import (
-    CPU,
-    get_runtime_errors,
-    load_onnxruntime,
-    open_session,
-)
+from codekernel.inference.onnx_session import EncodedText, FloatArray, IntArray, OnnxSession
+from codekernel.inference.providers import CPU
+from codekernel.inference.static_table import StaticTable
 from codekernel.inference.tokenizer_loader import load_tokenizer
 from codekernel.inference.wordpiece_vocabulary import (
     NFKC_NORMALIZER,
     SPLIT_PRE_TOKENIZER,
     WordPieceVocabulary,
 )
-
-FloatArray = npt.NDArray[np.float32]
-
-IntArray = npt.NDArray[np.int64]
 
 # 98 % of the words of twelve thousand chunks of Rust and Python are repeated; so many take 10 MB.
 MAX_CACHED_WORDS = 65_536
@@ -93,13 +83,6 @@ _MAX_CHARS_PER_TOKEN = 32
 _REPEATED_SPACES = re.compile(r"[ \t]{2,}")
 
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
-
-
-class EncodedText(NamedTuple):
-    """The ids of one text, or of a pair, with special tokens, truncated to the model's window."""
-
-    ids: list[int]
-    type_ids: list[int]
 
 
 # Words of queries and of names that results are compared by; whoever needs more embeds files, for
@@ -285,28 +268,8 @@ class BatchRunner:
         self._pool.shutdown()
 
 
-def _pad_tokens(texts: Sequence[EncodedText], pad_id: int) -> dict[str, IntArray]:
-    """Return the inputs of a model: texts of about the same length, padded to one width."""
-    shape = (len(texts), max(len(text.ids) for text in texts))
-    ids = np.full(shape, pad_id, np.int64)
-    mask, type_ids = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-    for row, text in enumerate(texts):
-        ids[row, : len(text.ids)] = text.ids
-        mask[row, : len(text.ids)] = 1
-        type_ids[row, : len(text.type_ids)] = text.type_ids
-    positions = np.broadcast_to(np.arange(shape[1]), shape)
-    return dict(zip(_SUPPORTED_INPUTS, (ids, mask, type_ids, positions), strict=True))
-
-
-_SUPPORTED_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
-
-_LOG_LEVEL_ERROR = 3
-
-_onnxruntime = load_onnxruntime()
-
-
 class LoadedModel:
-    """The tokenizer, onnxruntime session and threads of one model.
+    """The tokenizer, session and threads of one model.
 
     On a CPU each run uses the calling thread alone. The threads are those of BatchRunner and not
     onnxruntime's, so that all models together obey the settings and a query can run between two
@@ -318,22 +281,10 @@ class LoadedModel:
     ) -> None:
         self.folder = folder
         self.tokenizer = ModelTokenizer(folder)
-        try:
-            self._session = open_session(str(folder.onnx_file), providers, _LOG_LEVEL_ERROR)
-        except get_runtime_errors() as error:
-            raise InvalidModel(
-                f"{folder.onnx_file} is not a model that onnxruntime {_onnxruntime.__version__} can"
-                f" load: {_summarize_error(error)}"
-            ) from error
-        self._inputs = [entry.name for entry in self._session.get_inputs()]
-        self.output_shapes = {entry.name: entry.shape for entry in self._session.get_outputs()}
-        if not set(_SUPPORTED_INPUTS).issuperset(self._inputs) or "input_ids" not in self._inputs:
-            raise InvalidModel(
-                f"{folder.onnx_file} takes the inputs {', '.join(self._inputs)}; codekernel feeds "
-                f"{', '.join(sorted(_SUPPORTED_INPUTS))}. Export it for feature "
-                "extraction, without a cache"
-            )
-        self.is_accelerated = self._session.get_providers()[0] != CPU
+        table = StaticTable.read(folder.onnx_file) if tuple(providers) == (CPU,) else None
+        self._session = table or OnnxSession(folder.onnx_file, providers, self.tokenizer.pad_id)
+        self.output_shapes = self._session.output_shapes
+        self.is_accelerated = self._session.is_accelerated
         self.batch_size_tokens = folder.batch_size_tokens
         self.runner = BatchRunner(PrioritySemaphore(1) if self.is_accelerated else semaphore)
 
@@ -348,21 +299,7 @@ class LoadedModel:
 
         Raises Cancelled, also while it runs.
         """
-        cancel = cancel or CancelToken()
-        options = _onnxruntime.RunOptions()
-        batch = _pad_tokens(texts, self.tokenizer.pad_id)
-        inputs = {name: batch[name] for name in self._inputs}
-        try:
-            with cancel.on_cancel(lambda: setattr(options, "terminate", True)):
-                (result,) = self._session.run([output], inputs, options)
-        except get_runtime_errors() as error:
-            if cancel.is_cancelled:
-                raise Cancelled("the model's work was cancelled") from None
-            raise InvalidModel(
-                f"{self.folder.onnx_file} cannot be run: {_summarize_error(error)}. If it says that"
-                " an index is out of bounds, the tokenizer beside it belongs to another model"
-            ) from error
-        return np.asarray(result, dtype=np.float32), batch["attention_mask"]
+        return self._session.run(texts, output, cancel or CancelToken())
 
     def run_batches(
         self,
@@ -376,7 +313,3 @@ class LoadedModel:
         lengths = [len(text.ids) for text in texts]
         batches = plan_batches(lengths, batch_size_tokens=self.batch_size_tokens)
         self.runner.run_batches(batches, run, cancel, urgent=urgent)
-
-
-def _summarize_error(error: Exception) -> str:
-    return str(error).splitlines()[0][:300] if str(error) else type(error).__name__

@@ -4,9 +4,10 @@ Vocabulary pieces and normalizer settings. tokenizer_loader builds the tokenizer
 """
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from codekernel.inference.protobuf import InvalidProtobuf, read_protobuf_fields
 
 UNIGRAM, BPE = 1, 2
 
@@ -20,13 +21,7 @@ _ALGORITHM, _BYTE_FALLBACK, _UNKNOWN_ID, _BEGIN_ID, _END_ID = 3, 35, 40, 41, 42
 
 _CHARACTER_MAP, _ADD_DUMMY_PREFIX, _REMOVE_EXTRA_WHITESPACES = 2, 3, 4
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-
-_WIDTHS = {_FIXED64: 8, _FIXED32: 4}
-
-_MAX_VARINT_BYTES = 10  # bytes; a negative number takes them all
-
-_MORE_FOLLOWS = 0x80  # the high bit of all bytes of a varint but the last
+_SCORE_BYTES = 4
 
 _NOT_SENTENCEPIECE_TEXT = "is not a SentencePiece model"
 
@@ -62,6 +57,8 @@ def read_sentencepiece(content: bytes) -> SentencePieceModel:
     """Parse a model file; raises InvalidSentencePiece if it is truncated or something else."""
     try:
         return _build_model(content)
+    except InvalidProtobuf as error:
+        raise InvalidSentencePiece(str(error) or _NOT_SENTENCEPIECE_TEXT) from error
     except (AttributeError, TypeError, UnicodeDecodeError, struct.error) as error:
         # A number where there should be bytes, or the reverse.
         raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT) from error
@@ -70,14 +67,14 @@ def read_sentencepiece(content: bytes) -> SentencePieceModel:
 def _build_model(content: bytes) -> SentencePieceModel:
     pieces = []
     specs: dict[int, dict[int, Any]] = {}
-    for number, value in _read_fields(content):
+    for number, value in read_protobuf_fields(content):
         if number == _PIECES:
-            piece: dict[int, Any] = dict(_read_fields(value))
-            (score,) = struct.unpack("<f", piece.get(_SCORE, bytes(_WIDTHS[_FIXED32])))
+            piece: dict[int, Any] = dict(read_protobuf_fields(value))
+            (score,) = struct.unpack("<f", piece.get(_SCORE, bytes(_SCORE_BYTES)))
             kind = _get_integer(piece, _KIND, NORMAL)
             pieces.append(VocabularyPiece(piece.get(_TEXT, b"").decode(), score, kind))
         elif number in {_TRAINER, _NORMALIZER}:
-            specs[number] = dict(_read_fields(value))
+            specs[number] = dict(read_protobuf_fields(value))
     if not pieces:
         raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT)
     if len(specs) < len({_TRAINER, _NORMALIZER}):  # they are written last
@@ -99,36 +96,3 @@ def _build_model(content: bytes) -> SentencePieceModel:
 def _get_integer(message: dict[int, Any], number: int, default: int) -> int:
     value: int = message.get(number, default)
     return value - (1 << 64) if value >= 1 << 63 else value  # negative ids mean: none
-
-
-def _read_fields(content: Any) -> Iterator[tuple[int, int | bytes]]:
-    """Yield the fields of a protobuf message; of a repeated one, the last counts."""
-    at = 0
-    while at < len(content):
-        key, at = _read_varint(content, at)
-        wire = key & 7
-        if wire == _VARINT:
-            value, at = _read_varint(content, at)
-            yield key >> 3, value
-            continue
-        if wire == _BYTES:
-            width, at = _read_varint(content, at)
-        elif wire in _WIDTHS:
-            width = _WIDTHS[wire]
-        else:
-            raise InvalidSentencePiece(_NOT_SENTENCEPIECE_TEXT)
-        if at + width > len(content):
-            raise InvalidSentencePiece("is cut short or damaged")
-        yield key >> 3, content[at : at + width]
-        at += width
-
-
-def _read_varint(content: bytes, at: int) -> tuple[int, int]:
-    if at < len(content) and content[at] < _MORE_FOLLOWS:  # most: a million in a large model
-        return content[at], at + 1
-    value = 0
-    for i, byte in enumerate(content[at : at + _MAX_VARINT_BYTES]):
-        value |= (byte & 0x7F) << 7 * i
-        if byte < _MORE_FOLLOWS:
-            return value, at + i + 1
-    raise InvalidSentencePiece("is cut short or damaged")

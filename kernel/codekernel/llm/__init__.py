@@ -5,6 +5,8 @@ The only package that imports httpx and xllamacpp.
 Modules, in the order data meets them:
 
     model_pool.py        models by their names in the settings; the open ones shared
+    presets.py           providers and local servers to add a model from
+    model_list.py        the models of an endpoint; the servers on this machine
     endpoint.py          urls of chat APIs; testing an endpoint
     providers/           the chat APIs: payloads and decoders; .gguf files
     remote_backend.py    a model behind a url: secrets masked, tokens counted, options adapted

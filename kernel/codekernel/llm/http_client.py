@@ -15,6 +15,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -40,6 +41,9 @@ POOL_LIMITS = httpx.Limits(max_connections=None, keepalive_expiry=60.0)
 
 # A package of its own, which a distribution of httpx may leave out.
 HAS_HTTP2 = importlib.util.find_spec("h2") is not None
+
+_ANTHROPIC_HOST = "api.anthropic.com"
+_ANTHROPIC_HEADERS = {b"anthropic-version": b"2023-06-01"}
 
 _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 
@@ -79,13 +83,29 @@ def build_chat_request(
     client: httpx.Client, url: str, *, api_key: str, payload: dict[str, Any]
 ) -> httpx.Request:
     """Prepare the POST of ``payload`` to ``url``; an empty key sends no Authorization at all."""
-    headers = {b"Content-Type": b"application/json"}
-    if api_key:
-        headers[b"Authorization"] = b"Bearer " + _encode_api_key(api_key)
+    headers = {b"Content-Type": b"application/json", **_build_key_headers(api_key)}
     # ASCII-only JSON: a model name with half a surrogate pair must not fail in the encoder.
-    content = json.dumps(payload).encode()
+    return _build_request(client, "POST", url, headers, json.dumps(payload).encode())
+
+
+def build_list_request(client: httpx.Client, url: str, *, api_key: str) -> httpx.Request:
+    """Prepare the GET of an endpoint's list of models."""
+    headers = _build_key_headers(api_key)
+    if api_key and urlsplit(url).hostname == _ANTHROPIC_HOST:
+        # Its chat takes the headers of OpenAI, its list its own alone.
+        headers = {b"x-api-key": _encode_api_key(api_key), **_ANTHROPIC_HEADERS}
+    return _build_request(client, "GET", url, headers, None)
+
+
+def _build_key_headers(api_key: str) -> dict[bytes, bytes]:
+    return {b"Authorization": b"Bearer " + _encode_api_key(api_key)} if api_key else {}
+
+
+def _build_request(
+    client: httpx.Client, method: str, url: str, headers: dict[bytes, bytes], content: bytes | None
+) -> httpx.Request:
     try:
-        return client.build_request("POST", url, headers=headers, content=content)
+        return client.build_request(method, url, headers=headers, content=content)
     except (httpx.InvalidURL, UnicodeError):  # the latter from the rules of international names
         raise NetworkError("The url names a host that cannot exist; check its spelling.") from None
 

@@ -163,7 +163,7 @@ def read_response(
     ends_at: float,
     max_bytes: int = MAX_BODY_BYTES,
 ) -> EndpointResponse:
-    """Read a response and close it; what lies beyond the size limit is dropped."""
+    """Read a response and close it; what lies beyond ``max_bytes`` is dropped."""
     route = get_route(response.request)
     body = bytearray()
     with closing(_iter_body(response)) as pieces:

@@ -150,6 +150,14 @@ def explain_unexpected_body(response: EndpointResponse, secrets: tuple[str, ...]
     )
 
 
+def explain_unexpected_list(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
+    """Explain a 200 that is no list of models."""
+    return (
+        f"{format_host(response)} gives no list of its models: "
+        f"enter the name of the model yourself{quote_response(response, secrets)}."
+    )
+
+
 def format_host(response: EndpointResponse) -> str:
     """Return the host, and the proxy in between."""
     proxy = response.route.proxy

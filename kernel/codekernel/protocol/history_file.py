@@ -142,6 +142,16 @@ class ConversationHistory:
         turns[number] = turns[number] | {"summary": summary}
         return self._with_turns(turns)
 
+    def fork(self, conversation_id: int, turn_count: int) -> "ConversationHistory":
+        """Return another conversation with the first turns of this one.
+
+        What an agent did stays with the original, which alone can undo it: its answer comes along.
+        """
+        turns = [turn | {"agent": None} for turn in self.raw_turns[:turn_count]]
+        return ConversationHistory(
+            self._document | {"conversationId": conversation_id, "history": turns}
+        )
+
     def with_undo_results(self, time: int, files: Sequence[UndoResult]) -> "ConversationHistory":
         """Return a copy with the undo results of the agent's turn of this time."""
         undone = {"undone": msgspec.to_builtins(convert_values(files, list[messages.UndoneEntry]))}

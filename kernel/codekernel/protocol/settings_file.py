@@ -129,6 +129,8 @@ class ConversationSection(_Section, frozen=True):
     # Not in the front end's document.
     max_rounds: int = 3
     summarize_history: bool = False
+    # Of the prices: a code such as USD, or a sign.
+    currency: str = ""
 
 
 class PerformanceSection(_Section, frozen=True):

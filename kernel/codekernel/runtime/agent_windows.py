@@ -45,9 +45,12 @@ class AgentWindows(Protocol):
         client: str,
         *,
         allowed: bool,
-        for_turn: bool,
+        option_id: str,
     ) -> None:
-        """Answer a tool that waits. Raises PermissionAnswered, or WrongParam if none waits."""
+        """Answer a tool that waits; ``option_id`` is one of domain/agent_sessions.py, or empty.
+
+        Raises PermissionAnswered, or WrongParam if none waits.
+        """
 
     def stop(self, conversation_id: int, client: str) -> None:
         """Stop a turn; stopping nothing succeeds."""

@@ -4,22 +4,25 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codekernel.domain.concurrency import Lazy, make_switch_interval_setter
-from codekernel.domain.settings import Settings
+from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
+from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
     from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
-    from codekernel.indexing.vector_index import GetTeamVectors
+    from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.packs.pack_opening import PackOpener
     from codekernel.remote.remote_models import RemoteModels
     from codekernel.sharing.team import Team
+    from codekernel.sharing.team_vectors import TeamVectors
 
 
 def preload_modules() -> None:
@@ -36,7 +39,10 @@ def get_model_pool() -> "ModelPool":
 
 
 def open_conversations(
-    user_data: UserData, vault: Vault, settings: Callable[[], Settings]
+    user_data: UserData,
+    vault: Vault,
+    settings: LiveSettings,
+    offered: OfferedModels,
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
     from codekernel.conversation import conversations  # noqa: PLC0415 - a tenth of a second
@@ -44,10 +50,56 @@ def open_conversations(
     return conversations.open_conversations(
         user_data,
         vault,
-        settings,
-        ApiKeys(vault).get,
+        lambda: offered.extend(settings.current),
+        offered.make_key_finder(lambda: settings.current, ApiKeys(vault).get),
         on_count_changed=make_switch_interval_setter(sys.getswitchinterval()),
     )
+
+
+class TeamServices:
+    """What open repositories have of their team and of remote models, opened when it is needed."""
+
+    def __init__(
+        self,
+        user_data: UserData,
+        settings: LiveSettings,
+        keys: ApiKeys,
+        environ: Mapping[str, str],
+    ) -> None:
+        def open_team() -> "Team":
+            from codekernel.sharing.team import Team  # noqa: PLC0415 - with the first repository
+
+            return Team(user_data, lambda: settings.current.sharing, keys.get, environ)
+
+        def open_packs() -> "PackOpener":
+            from codekernel.packs.pack_opening import PackOpener  # noqa: PLC0415 - as above
+
+            return PackOpener(self._team(), user_data.sharing_folder)
+
+        def open_remote_models() -> "RemoteModels":
+            from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415 - with the first
+
+            return RemoteModels(user_data, keys.get)
+
+        self._settings = settings
+        self.get_remote_models = Lazy(open_remote_models)
+        self._team, self._packs = Lazy(open_team), Lazy(open_packs)
+
+    def get_vectors(self, model: str, dimensions: int) -> "TeamVectors | None":
+        """Return the team's vectors of a model."""
+        return self._team().get_vectors(model, dimensions)
+
+    def restore_index(
+        self,
+        root: Path,
+        plan: "IndexPlan",
+        folder: Path,
+        cancel: CancelToken,
+        report: Callable[[str], None],
+    ) -> bool:
+        """Write the index that the team has of a repository into a folder, if it has one."""
+        is_shared = bool(self._settings.current.sharing.store)
+        return is_shared and self._packs().restore(root, plan, folder, cancel, report)
 
 
 def make_workspaces(
@@ -57,35 +109,9 @@ def make_workspaces(
     environ: Mapping[str, str],
     get_linger_seconds: Callable[[], float],
 ) -> Workspaces:
-    """The open repositories; the team's store and remote models are opened when they are needed."""
-
-    def open_remote_models() -> "RemoteModels":
-        from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415 - with the first of them
-
-        return RemoteModels(user_data, keys.get)
-
-    return Workspaces(
-        user_data,
-        settings,
-        get_model_pool,
-        get_linger_seconds,
-        get_team_vectors=make_team_vectors_getter(user_data, settings, keys, environ),
-        get_remote_models=Lazy(open_remote_models),
-    )
-
-
-def make_team_vectors_getter(
-    user_data: UserData, settings: LiveSettings, keys: ApiKeys, environ: Mapping[str, str]
-) -> "GetTeamVectors":
-    """Return what finds the team's vectors of a model; nothing is opened yet."""
-
-    def open_team() -> "Team":
-        from codekernel.sharing.team import Team  # noqa: PLC0415 - with the first repository
-
-        return Team(user_data, lambda: settings.current.sharing, keys.get, environ)
-
-    team = Lazy(open_team)
-    return lambda model, dimensions: team().get_vectors(model, dimensions)
+    """The open repositories, which share the loaded models, the team's store and remote models."""
+    team = TeamServices(user_data, settings, keys, environ)
+    return Workspaces(user_data, settings, get_model_pool, get_linger_seconds, team)
 
 
 def remove_unfinished_writes(user_data: UserData) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
 from codekernel.domain.index import EndpointAsk, Hit, Repo
 from codekernel.domain.settings import (
@@ -30,11 +31,13 @@ from codekernel.search.retrieval import NarrowedIndexView
 from codekernel.settings.live import LiveSettings
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
+    from codekernel.agent.code_queries.context import RepositoryContext
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.conversation.retriever import RepositoryAccess
-    from codekernel.indexing.vector_index import GetTeamVectors, VectorIndex
+    from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
     from codekernel.remote.remote_models import RemoteModels
+    from codekernel.runtime.late_services import TeamServices
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +207,29 @@ class Workspace:
             has_mirror,
         )
 
+    def build_code_context(self, cancel: CancelToken) -> "RepositoryContext":
+        """Return the repository as a question about its code needs it."""
+        from codekernel.agent.code_queries.context import RepositoryContext  # noqa: PLC0415 - as above
+        from codekernel.agent.workspace.root import WorkspaceRoot  # noqa: PLC0415
+
+        def search(query: str, limit: int) -> list[Hit]:
+            return self.searcher.run_search(query, limit, cancel, accuracy=False).hits
+
+        root = WorkspaceRoot.from_path(self.repo.path)
+        return RepositoryContext(root, search, self._ask_calls, cancel)
+
+    def _ask_calls(
+        self, question: CallChainQuery, cancel: CancelToken, seconds: float
+    ) -> CallChainResult:
+        """Ask the call graph, again while it still reads files: a person waits for the whole."""
+        answer = self.call_graph().ask(question, cancel, seconds)
+        while answer.behind and not cancel.is_cancelled:
+            following = self.call_graph().ask(question, cancel, seconds)
+            if following.behind >= answer.behind:
+                return following
+            answer = following
+        return answer
+
     def close(self) -> None:
         """Close the parts that are open."""
         self.unsubscribe_settings()
@@ -220,18 +246,18 @@ def open_workspace(  # noqa: PLR0913 - what it is made of
     get_model_pool: "Callable[[], ModelPool]",
     throttle: BackgroundThrottle,
     *,
-    get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
-    get_remote_models: "Callable[[], RemoteModels] | None" = None,
+    team: "TeamServices | None" = None,
 ) -> Workspace:
     """Open the index in ``folder``; models and call graph are opened when they are needed."""
-    index = RepositoryIndex(
-        repo.path,
-        folder,
-        get_model_pool,
-        throttle,
-        get_team_vectors=get_team_vectors,
-        get_remote_models=get_remote_models,
-    )
+    shared: dict[str, Any] = {}
+    if team:
+        shared = {
+            "get_team_vectors": team.get_vectors,
+            "restore_index": team.restore_index,
+            "get_remote_models": team.get_remote_models,
+        }
+    index = RepositoryIndex(repo.path, folder, get_model_pool, throttle, **shared)
+    get_remote_models = team.get_remote_models if team else None
 
     def reconfigure(changed: Settings) -> None:
         index.reconfigure(build_index_plan(changed, is_certain=True))

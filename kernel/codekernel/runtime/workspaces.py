@@ -4,13 +4,14 @@ import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, Lazy, RefCounted
 from codekernel.domain.index import Repo
+from codekernel.errors import StorageError
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
 from codekernel.runtime.index_folders import (
     IndexFolder,
@@ -25,16 +26,17 @@ from codekernel.storage.safe_files import explain_os_error
 from codekernel.storage.user_data import UserData
 
 if TYPE_CHECKING:  # heavier than the start of the kernel, and imported with the first repository
-    from codekernel.indexing.vector_index import GetTeamVectors
     from codekernel.inference.model_pool import ModelPool
-    from codekernel.remote.remote_models import RemoteModels
+    from codekernel.runtime.late_services import TeamServices
     from codekernel.runtime.workspace import Workspace
     from codekernel.storage.vector_sweep import VectorSweeper
 
 logger = logging.getLogger(__name__)
 
-# Each holds its vectors in memory: 20 MB for 20,000 chunks.
-MAX_LINGERING_WORKSPACES = 4
+# Each holds its vectors in memory: 20 MB for 20,000 chunks. So many stay open, and more while they
+# are small: a query to ten repositories would open them for each letter that is typed.
+MIN_LINGERING_WORKSPACES, MAX_LINGERING_WORKSPACES = 4, 24
+MAX_LINGERING_CHUNKS = 100_000
 
 _DISCARDED_PREFIX = "discarded-"
 
@@ -42,19 +44,17 @@ _DISCARDED_PREFIX = "discarded-"
 class Workspaces:
     """The open workspaces, one per repository."""
 
-    def __init__(  # noqa: PLR0913 - what every workspace is made of
+    def __init__(
         self,
         user_data: UserData,
         settings: LiveSettings,
         get_model_pool: "Callable[[], ModelPool]",
         get_linger_seconds: Callable[[], float] = lambda: 0.0,
-        *,
-        get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
-        get_remote_models: "Callable[[], RemoteModels] | None" = None,
+        team: "TeamServices | None" = None,
     ) -> None:
         """``get_linger_seconds``: how long a workspace stays open after its last session."""
         self._user_data = user_data
-        self._get_team_vectors, self._get_remote_models = get_team_vectors, get_remote_models
+        self._team = team
         self._lingering = _LingeringWorkspaces(get_linger_seconds)
         self._settings = settings
         self._get_model_pool = get_model_pool
@@ -88,6 +88,11 @@ class Workspaces:
         if repo:
             self._lingering.release(repo.id)
         self._discard(folder)
+
+    def discard_clone(self, root: Path) -> None:
+        """Delete the clone of a repository whose URL was searched; any other folder is kept."""
+        if root.parent.parent == self._user_data.clones_folder:
+            shutil.rmtree(root.parent, ignore_errors=True)
 
     def list_index_folders(self, repos: Sequence[Repo]) -> list[IndexFolder]:
         """Return what is on disk for repositories and without one."""
@@ -160,8 +165,7 @@ class Workspaces:
             self._settings,
             self._get_model_pool,
             self._throttle,
-            get_team_vectors=self._get_team_vectors,
-            get_remote_models=self._get_remote_models,
+            team=self._team,
         )
 
     def _delete_discarded(self) -> None:
@@ -169,12 +173,18 @@ class Workspaces:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+class _KeptWorkspace(NamedTuple):
+    reference: ExitStack
+    timer: threading.Timer
+    chunk_count: int
+
+
 class _LingeringWorkspaces:
     """Holds a reference to each workspace for a while after its last use."""
 
     def __init__(self, get_linger_seconds: Callable[[], float]) -> None:
         self._get_linger_seconds = get_linger_seconds
-        self._kept: dict[int, tuple[ExitStack, threading.Timer]] = {}  # least recently used first
+        self._kept: dict[int, _KeptWorkspace] = {}  # least recently used first
         self._lock = threading.Lock()
 
     def keep(
@@ -185,17 +195,23 @@ class _LingeringWorkspaces:
         if seconds <= 0:
             return
         reference = ExitStack()
-        reference.enter_context(acquire())
+        chunk_count = _count_chunks(reference.enter_context(acquire()))
         timer = threading.Timer(seconds, self._expire, [repo_id, reference])
         timer.daemon = True
         with self._lock:
             released = [self._kept.pop(repo_id, None)]
-            self._kept[repo_id] = (reference, timer)
-            if len(self._kept) > MAX_LINGERING_WORKSPACES:
+            self._kept[repo_id] = _KeptWorkspace(reference, timer, chunk_count)
+            while self._has_too_many():
                 released.append(self._kept.pop(next(iter(self._kept))))
         timer.start()
         for entry in released:
             _release_kept(entry)
+
+    def _has_too_many(self) -> bool:
+        count, chunks = len(self._kept), sum(each.chunk_count for each in self._kept.values())
+        return count > MIN_LINGERING_WORKSPACES and (
+            count > MAX_LINGERING_WORKSPACES or chunks > MAX_LINGERING_CHUNKS
+        )
 
     def release(self, repo_id: int) -> None:
         """Let go of a workspace now."""
@@ -211,13 +227,19 @@ class _LingeringWorkspaces:
     def _expire(self, repo_id: int, reference: ExitStack) -> None:
         with self._lock:
             entry = self._kept.get(repo_id)
-            if entry is None or entry[0] is not reference:  # it was used again meanwhile
+            if entry is None or entry.reference is not reference:  # it was used again meanwhile
                 return
             del self._kept[repo_id]
         _release_kept(entry)
 
 
-def _release_kept(entry: tuple[ExitStack, threading.Timer] | None) -> None:
+def _count_chunks(workspace: "Workspace") -> int:
+    with suppress(StorageError):  # it is being rebuilt
+        return workspace.index.store.catalog.count_contents()[1]
+    return 0
+
+
+def _release_kept(entry: _KeptWorkspace | None) -> None:
     if entry:
-        entry[1].cancel()
-        entry[0].close()
+        entry.timer.cancel()
+        entry.reference.close()

@@ -6,7 +6,8 @@ Modules, in the order data meets them:
     query_syntax.py       filters, exact strings, regex; errors, stack traces
     file_mentions.py      files and lines that a query mentions
     long_query.py         a pasted report -> the questions it is made of
-    filters.py            lang: path: file: symbol:, and errors for values that nothing has
+    file_kinds.py         code, test, example, documentation or data, by the path
+    filters.py            lang: path: file: kind: symbol: scope: repo:, and values that nothing has
     word_forms.py         stems that unite word forms, short forms (word_forms.txt) and compounds
     query_parser.py       kind and terms of a query; stop words, Chinese glossary.txt
     retrieval.py          lexical, semantic and mentioned candidates
@@ -15,7 +16,14 @@ Modules, in the order data meets them:
     boosts.py             boosts by defined names, paths and mentions; kinds of file lowered
     phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
+    file_kinds.py         what kind of file a path names
+    facets.py             what hits could be narrowed down to
+    name_finder.py        files and symbols by a part of their name
+    scopes.py             packages of a repository by their manifests
+    facets.py             what hits have in common, counted
+    name_finder.py        files and symbols by a part of their name
     related.py            code like a place
+    federation.py         several repositories as one ranking
     highlight.py          hits as results of the protocol, with the words of the query marked
     git_history.py        commits of a repository, read without its git configuration
     line_history.py       the commits behind lines of a file

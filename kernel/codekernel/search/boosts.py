@@ -8,12 +8,13 @@ benchmark with scripts/bench.py quality.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import takewhile
 
 from codekernel.domain.index import Chunk, IndexedChunk, Signal
+from codekernel.search.file_kinds import DATA_PATH, DOCUMENTATION_PATH, EXAMPLE_PATH, TEST_PATH
 from codekernel.search.query_parser import Query
 from codekernel.search.word_forms import stem, stem_words
 
@@ -31,6 +32,9 @@ NAME_IN_PROSE_BOOST = 0.5
 
 # Words of the sentence that are the parts of a defined name: "parse the header", parse_header.
 NAME_PARTS_BOOST = 1.0
+
+# If no file is named after a word of the sentence (ranking.py, SEMANTIC_WEIGHT_OF_UNNAMED).
+NAME_PARTS_BOOST_OF_UNNAMED = 0.5
 
 FILE_NAME_BOOST = 1.0
 
@@ -76,34 +80,13 @@ _MAX_FOLDERS = 3
 
 _PATH_CACHE_SIZE = 65_536
 
-_TEST_PATH = re.compile(
-    r"(?:^|/)(?:tests?|__tests__|spec|specs|testing|testdata|test_?fixtures?|fixtures|e2e|benches"
-    r"|benchmarks?|bench|mocks?)(?:/|$)"
-    r"|(?:^|/)(?:test_[^/]*|[^/]*[_.-](?:test|tests|spec|bench)\.[a-z]+"
-    r"|[^/]*(?:Tests?|Spec|TestCase|IT)\.(?:java|kt|scala|cs|swift|php)|conftest\.py)$"
-)
-
-_EXAMPLE_PATH = re.compile(
-    r"(?:^|/)(?:examples?|samples?|demos?|docs_src|playground|tutorials?|_examples)(?:/|$)"
-)
-
-_DOCUMENTATION_PATH = re.compile(
-    r"(?:^|/)(?:docs?|documentation|website|changelogs?|site)(?:/|$)|\.(?:md|rst|mdx|txt|adoc)$"
-)
-
-_DOCUMENTATION = "documentation"
-
-_DATA_PATH = re.compile(
-    r"\.(?:json|ya?ml|toml|lock|cfg|ini|xml|csv|css|scss|html?|svg|properties|gradle|kts|sbt|cmake"
-    r"|csproj|sln|bazel|bzl|mk|am|in|m4)$"
-    r"|(?:^|/)(?:CMakeLists\.txt|Makefile|BUILD|Dockerfile)[^/]*$"
-)
-
 _VENDORED_PATH = re.compile(
     r"(?:^|/)(?:compat|_compat|legacy|deprecated|vendor|third_party|_vendor)(?:/|\.|$)"
 )
 
 _DECLARATION_PATH = re.compile(r"\.d\.[cm]?ts$")
+
+_DOCUMENTATION = "documentation"
 
 # Factors of a score. Each was tried at .15, .3, .6 and 1 on the benchmark: without the one for
 # tests .864 instead of .873, for documentation .868; the others hardly matter there, and keep a
@@ -112,9 +95,9 @@ _DECLARATION_PATH = re.compile(r"\.d\.[cm]?ts$")
 _TEST_FILE_FACTOR = 0.3
 
 _FILE_KIND_FACTORS: tuple[tuple[re.Pattern[str], float, str], ...] = (
-    (_EXAMPLE_PATH, 0.5, "example"),
-    (_DOCUMENTATION_PATH, 0.5, _DOCUMENTATION),
-    (_DATA_PATH, 0.6, "data"),
+    (EXAMPLE_PATH, 0.5, "example"),
+    (DOCUMENTATION_PATH, 0.5, _DOCUMENTATION),
+    (DATA_PATH, 0.6, "data"),
     (_VENDORED_PATH, 0.7, "vendored or kept for compatibility"),
     (_DECLARATION_PATH, 0.7, "declarations"),
 )
@@ -161,7 +144,7 @@ def classify_path(path: str) -> FileKind:
     return FileKind(
         name_stems=name_stems,
         folder_stems=frozenset().union(*map(stem_words, folders)) - name_stems,
-        is_test=bool(_TEST_PATH.search(path)),
+        is_test=bool(TEST_PATH.search(path)),
         factor=math.prod((factor for _, factor, _ in found), start=1.0),
         labels=tuple(label for _, _, label in found),
     )
@@ -184,13 +167,33 @@ def _spare_defining_test(file_kind: FileKind, factor: float, defined: Boosts) ->
     return factor
 
 
+def is_any_file_named(query: Query, chunks: Iterable[IndexedChunk]) -> bool:
+    """Return whether a word of the query stands in the name of a file."""
+    kinds = map(classify_path, {chunk.path for chunk in chunks})
+    return any(
+        not (
+            kind.name_stems.isdisjoint(query.stems)
+            and kind.name_stems.isdisjoint(query.joined_stems)
+        )
+        for kind in kinds
+    )
+
+
 def apply_boosts(
-    query: Query, fused: Mapping[int, FusedScore], chunks: Mapping[int, IndexedChunk]
+    query: Query,
+    fused: Mapping[int, FusedScore],
+    chunks: Mapping[int, IndexedChunk],
+    *,
+    is_unnamed: bool = False,
 ) -> list[BoostedChunk]:
-    """Return the fused chunks with boosts; tests, examples and data have lowered scores."""
+    """Return the fused chunks with boosts; tests, examples and data have lowered scores.
+
+    ``is_unnamed``: no file is named after the query.
+    """
     found = [(chunks[number], score) for number, score in fused.items() if number in chunks]
     unit = max((lexical + semantic for _, (lexical, semantic) in found), default=0.0) or 1.0
     is_question = bool(_QUESTION.match(query.semantic_query))
+    name_boost = NAME_PARTS_BOOST_OF_UNNAMED if is_unnamed else NAME_PARTS_BOOST
     files: dict[str, tuple[FileKind, float, Boosts]] = {}
     boosted: list[BoostedChunk] = []
     for chunk, (lexical, semantic) in found:
@@ -203,7 +206,7 @@ def apply_boosts(
         score = lexical + semantic
         signals = {LEXICAL: lexical, SEMANTIC: semantic}
         if chunk.defined_names:
-            defined = _boost_defined_names(query, chunk, kind)
+            defined = _boost_defined_names(query, chunk, kind, name_boost)
             factor = _spare_defining_test(kind, factor, defined) if kind.is_test else factor
             boosts = defined + boosts
         if query.mentions:
@@ -219,7 +222,9 @@ def apply_boosts(
     return boosted
 
 
-def _boost_defined_names(query: Query, chunk: Chunk, file_kind: FileKind) -> Boosts:
+def _boost_defined_names(
+    query: Query, chunk: Chunk, file_kind: FileKind, name_boost: float
+) -> Boosts:
     """Compare the names that a chunk defines with the query."""
     if query.symbol:
         return ((DEFINITION, _boost_definition(query.symbol, chunk, file_kind)),)
@@ -229,7 +234,7 @@ def _boost_defined_names(query: Query, chunk: Chunk, file_kind: FileKind) -> Boo
         found = ((DEFINITION, NAME_IN_PROSE_BOOST * count),)
     all_stems, stems_by_name = _stem_names(chunk.defined_names)
     if not (query.stems.isdisjoint(all_stems) and query.joined_stems.isdisjoint(all_stems)):
-        found += ((NAME_PARTS, _boost_name_parts(query, stems_by_name)),)
+        found += ((NAME_PARTS, name_boost * _compare_names(query, stems_by_name)),)
     return found
 
 
@@ -283,7 +288,7 @@ def _boost_definition(symbol: str, chunk: Chunk, file_kind: FileKind) -> float:
     return DEFINITION_OTHER_CASE_BOOST if symbol.lower() in lower_names else 0.0
 
 
-def _boost_name_parts(query: Query, stems_by_name: tuple[frozenset[str], ...]) -> float:
+def _compare_names(query: Query, stems_by_name: tuple[frozenset[str], ...]) -> float:
     """Return how well the best of the defined names is made of the query's words."""
     best = 0.0
     has_none, has_none_joined = query.stems.isdisjoint, query.joined_stems.isdisjoint
@@ -292,7 +297,7 @@ def _boost_name_parts(query: Query, stems_by_name: tuple[frozenset[str], ...]) -
             continue
         shared, coverage = _compare_stems(query, parts)
         best = max(best, shared / len(parts) * coverage)
-    return NAME_PARTS_BOOST * best
+    return best
 
 
 def _compare_stems(query: Query, stems: frozenset[str]) -> tuple[int, float]:

@@ -1,4 +1,4 @@
-"""Search filters: lang:, path:, file:, symbol:, each also negated with a minus.
+"""Search filters: lang: path: file: kind: symbol: scope: repo:, each also negated with a minus.
 
 Filters of one kind are alternatives, filters of different kinds must all match, a negated filter
 always excludes; matching ignores case. A value that nothing has is an error with near spellings.
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from codekernel.domain.index import LANGUAGE_NAMES, UNKNOWN_LANGUAGE, IndexedChunk, detect_language
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
+from codekernel.search.file_kinds import FILE_KINDS, detect_file_kind
 
 if TYPE_CHECKING:  # a terminal reads filters, too, and needs no SQLite
     from codekernel.storage.catalog.catalog import Catalog
@@ -64,6 +65,12 @@ _DIALECTS = {"javascript": {"jsx"}, "typescript": {"tsx"}}
 
 _PLAIN_TEXT = frozenset({"text", "txt", "log"})
 
+_FILE_KIND_NAMES = {
+    **{name: kind for kind in FILE_KINDS for name in (kind, f"{kind}s")},
+    "doc": "documentation",
+    "docs": "documentation",
+}
+
 _WILDCARD = re.compile(r"[*?]")
 
 _NAME_SEPARATOR = re.compile(r"::|->|[.#>]")
@@ -81,6 +88,14 @@ class Filters:
     not_files: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     not_symbols: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    not_kinds: tuple[str, ...] = ()
+    # Packages by name or folder; resolve_scopes makes folders of them.
+    scopes: tuple[str, ...] = ()
+    not_scopes: tuple[str, ...] = ()
+    # Repositories, chosen before any of them is searched.
+    repos: tuple[str, ...] = ()
+    not_repos: tuple[str, ...] = ()
     # Who asks may read only the paths that this accepts, and learns of no other.
     is_readable: Callable[[str], bool] | None = None
 
@@ -106,7 +121,15 @@ class Filters:
             and language not in self.not_languages
             and _is_allowed(self.paths, self.not_paths, lambda value: is_path_match(value, path))
             and _is_allowed(self.files, self.not_files, lambda value: is_path_match(value, name))
+            and _is_allowed(
+                self.kinds, self.not_kinds, lambda value: value == detect_file_kind(path)
+            )
+            and _is_allowed(self.scopes, self.not_scopes, lambda scope: is_below(path, scope))
         )
+
+    def accepts_repo(self, name: str) -> bool:
+        """Return whether a repository is to be searched."""
+        return _is_allowed(self.repos, self.not_repos, lambda value: _is_name_match(value, name))
 
 
 NO_FILTERS = Filters()
@@ -132,6 +155,13 @@ def raise_for_unknown_filters(filters: Filters, catalog: "Catalog") -> None:
         if pairs and is_all and not any(has_symbol(value, *pair) for pair in pairs):
             symbols = dict.fromkeys(name for pair in pairs for part in pair for name in part)
             raise build_unknown_value_error(f'nothing indexed is called "{value}"', value, symbols)
+
+
+def resolve_file_kinds(names: str) -> list[str]:
+    """Return kinds of files by their names or plurals; none if one of them is unknown."""
+    kinds = [_FILE_KIND_NAMES.get(name.lower()) for name in names.split(",")]
+    known = [kind for kind in kinds if kind]
+    return known if len(known) == len(kinds) else []
 
 
 def resolve_languages(name: str) -> frozenset[str]:
@@ -181,6 +211,15 @@ def _is_glob_match(wanted: Sequence[str], parts: Sequence[str]) -> bool:
         if not reached:
             return False
     return len(parts) in reached
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a file is in a folder; the empty one is the root."""
+    return not folder or path.startswith(f"{folder}/")
+
+
+def _is_name_match(value: str, name: str) -> bool:
+    return fnmatchcase(name.lower(), value.lower().replace("[", "[[]"))
 
 
 def _is_allowed(wanted: Sequence[str], unwanted: Sequence[str], has: Callable[[str], bool]) -> bool:

@@ -35,7 +35,7 @@ from codekernel.domain.index import (
 )
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
-from codekernel.search.boosts import apply_boosts
+from codekernel.search.boosts import apply_boosts, is_any_file_named
 from codekernel.search.filters import Filters, raise_for_unknown_filters
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.phrase_match import (
@@ -61,7 +61,8 @@ from codekernel.search.retrieval import (
     has_match,
     retrieve_candidates,
 )
-from codekernel.search.text_scan import scan_texts
+from codekernel.search.scopes import resolve_scopes
+from codekernel.search.text_scan import MAX_MATCHES, find_regex_matches, scan_texts
 from codekernel.storage.index_store import IndexStore
 
 # Candidates of each list, however many hits are wanted: the totals of files and the scale of the
@@ -81,6 +82,9 @@ MAX_HITS = 10_000
 
 # Exact matches have an order of their own; each scores a little less than the one before.
 EXACT_RANK_DECAY = 0.999
+
+# Of what matches as a whole, or not at all: a score that is no matter of degree.
+_LITERAL_SIGNALS = frozenset({Signal.EXACT})
 
 # A settings change closes models and replaces the chunks by those of another size; a search that
 # meets it is repeated, and may meet the one and then the other.
@@ -111,9 +115,11 @@ def search_hybrid(
     candidates = retrieve_candidates(index, query, max_candidates, filters)
     if not has_match(query, candidates):
         return Ranking()
-    fused = fuse_scores(candidates, query.kind)
-    boosted = apply_boosts(query, fused, candidates.chunks)
-    compared = select_phrase_candidates(query, candidates.lexical, candidates.chunks)
+    chunks = candidates.chunks
+    is_unnamed = query.kind in PROSE_KINDS and not is_any_file_named(query, chunks.values())
+    fused = fuse_scores(candidates, query.kind, is_unnamed=is_unnamed)
+    boosted = apply_boosts(query, fused, chunks, is_unnamed=is_unnamed)
+    compared = select_phrase_candidates(query, candidates.lexical, chunks)
     if compared:
         texts = index.store.catalog.read_chunk_texts(compared)
         boosted = boost_phrases(boosted, measure_phrases(query, texts))
@@ -143,12 +149,12 @@ def search_literal(
 
     Definitions come first and tests last. Raises Cancelled.
     """
-    scanned = scan_texts(index.store, expression, limit, cancel)
+    scanned = scan_texts(index.store, expression, MAX_MATCHES, cancel)
     ranked = [
         RankedChunk(chunk, EXACT_RANK_DECAY**place, {Signal.EXACT: EXACT_RANK_DECAY**place})
         for place, chunk in enumerate(scanned.chunks)
     ]
-    return Ranking(ranked[:limit], is_complete=scanned.is_complete and len(ranked) <= limit)
+    return Ranking(ranked, is_complete=scanned.is_complete and len(ranked) <= limit)
 
 
 def rerank_first_files(
@@ -227,7 +233,7 @@ class Searcher:
     def find_related(self, path: str, line: int, limit: int) -> list[Hit]:
         """Return the chunks that are most like that at a line, from 1. Raises WrongParam."""
         with self.throttle.query_running():
-            ranking = Ranking(rank_related(self.index, path, line, limit))
+            ranking = Ranking(rank_related(self.index, path, line, limit, self.is_readable))
             return self._present(self._select(ranking, limit), ranking.embedded_hashes)
 
     def _search_once(
@@ -235,6 +241,8 @@ class Searcher:
     ) -> tuple[HitList, bool]:
         """Return the hits, and whether the index still had all of their texts."""
         query = parse_query(expression.query_text)
+        filters = resolve_scopes(expression.filters, self.index.store.catalog)
+        expression = replace(expression, filters=filters)
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
         else:
@@ -245,8 +253,11 @@ class Searcher:
                 ranking = _append_ranking(ranking, more)
         selected = self._select(ranking, limit)
         hits = self._present(selected, ranking.embedded_hashes)
-        highlight_terms = [*query.terms, *expression.exact_strings]
-        return HitList(hits, highlight_terms, ranking.is_complete), len(hits) == len(selected)
+        marked = find_regex_matches(expression, [hit.content for hit in hits])
+        highlight_terms = [*query.terms, *expression.exact_strings, *marked]
+        ranked = tuple(each.chunk for each in ranking.chunks)
+        found = HitList(hits, highlight_terms, ranking.is_complete, ranked)
+        return found, len(hits) == len(selected)
 
     def _rank(self, expression: SearchExpression, query: Query, *, accuracy: bool) -> Ranking:
         """Rank what the query asks for, or what the parts of a long one ask for."""
@@ -288,7 +299,7 @@ class Searcher:
             Hit(
                 chunk=chunk,
                 content=contents[chunk.id],
-                score=score / (score + 1),  # 0..1 in the same order
+                score=score if signals.keys() == _LITERAL_SIGNALS else score / (score + 1),  # 0..1
                 freshness=self._get_freshness(chunk, embedded_hashes, is_unchanged=is_unchanged),
                 signals=signals,
             )

@@ -1,10 +1,10 @@
 """Recognize the parts of a query.
 
-parse_search_expression splits the text into filters (lang: path: file: symbol:, negated with a
-minus) and either plain text, or "exact strings" and one /regex/: beside plain text, quotes and
-slashes are punctuation. A backslash makes ordinary text of any of them, and in error messages,
-stack traces and multi-line text no syntax counts. The other functions find error messages and stack
-traces.
+parse_search_expression splits the text into filters (lang: path: file: symbol: scope: repo:,
+negated with a minus) and either plain text, or "exact strings" and one /regex/: beside plain text,
+quotes and slashes are punctuation. A backslash makes ordinary text of any of them, and in error
+messages, stack traces and multi-line text no syntax counts. The other functions find error messages
+and stack traces.
 """
 
 import re
@@ -18,6 +18,7 @@ from codekernel.search.filters import (
     Filters,
     build_unknown_value_error,
     list_language_names,
+    resolve_file_kinds,
     resolve_languages,
 )
 from codekernel.search.safe_regex import MAX_PATTERN_CHARS, compile_regex
@@ -38,10 +39,12 @@ _FILTER_END = r"(?=\s|$)"
 # Without one of these a query is plain text, as most are.
 _SYNTAX_MARKS = re.compile(r'[:"/\\]')
 
-_ESCAPED = re.compile(r'\\(?=-?(?:lang|path|file|symbol):\S|["/])')
+_KINDS = "lang|path|file|kind|symbol|scope|repo"
+
+_ESCAPED = re.compile(rf'\\(?=-?(?:{_KINDS}):\S|["/])')
 
 _FILTER = re.compile(
-    rf"(?P<negated>-?)(?P<kind>lang|path|file|symbol):"
+    rf"(?P<negated>-?)(?P<kind>{_KINDS}):"
     rf"(?:{_QUOTED}|(?P<value>(?!:|//|\")\S{{1,{MAX_FILTER_VALUE_CHARS}}})){_FILTER_END}"
 )
 
@@ -54,7 +57,15 @@ _REGEX = re.compile(
 
 _WORD = re.compile(r"\S+")
 _BACKSLASH = re.compile(r'\\(["\\])')
-_FILTER_FIELDS = {"lang": "languages", "path": "paths", "file": "files", "symbol": "symbols"}
+_FILTER_FIELDS = {
+    "lang": "languages",
+    "path": "paths",
+    "file": "files",
+    "kind": "kinds",
+    "symbol": "symbols",
+    "scope": "scopes",
+    "repo": "repos",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +152,8 @@ def _compile_regex(found: re.Match[str]) -> re.Pattern[str]:
 def _parse_filter_values(found: re.Match[str], *, is_error: bool) -> list[str]:
     """Return the values of a filter; none for an unknown language in an error message."""
     value = found["value"] or _unescape(found[3])
+    if found["kind"] == "kind":
+        return [] if is_error else resolve_file_kinds(value)
     if found["kind"] != "lang":
         return [value]
     languages = {name: resolve_languages(name) for name in value.split(",")}

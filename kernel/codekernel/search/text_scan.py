@@ -6,7 +6,7 @@ selects the files first.
 
 import re
 import time
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -34,6 +34,10 @@ MAX_MATCHES = 1_000
 
 # Words in more chunks than this select too little.
 MAX_PREFILTERED_CHUNKS = 20_000
+
+# Of a regex; they are looked for in the hits alone.
+MAX_HIGHLIGHTED_MATCHES = 32
+HIGHLIGHT_TIMEOUT_SECONDS = 0.05
 
 _MIN_WORD_CHARS = 3
 
@@ -85,6 +89,24 @@ def scan_texts(
         )
     )
     return ScanResult(found[:limit], is_complete and len(found) <= limit)
+
+
+def find_regex_matches(expression: SearchExpression, texts: Iterable[str]) -> list[str]:
+    """Return what the regex matches in these texts, to highlight it; each once."""
+    pattern = expression.regex
+    if pattern is None:
+        return []
+    deadline = time.monotonic() + HIGHLIGHT_TIMEOUT_SECONDS
+    found: dict[str, None] = {}
+    length = choose_piece_length(pattern)
+    for line in (line for text in texts for line in text.split("\n")):
+        if len(found) >= MAX_HIGHLIGHTED_MATCHES or time.monotonic() > deadline:
+            break
+        for piece in split_line(line, length):
+            found |= dict.fromkeys(
+                match[0] for match in pattern.finditer(piece) if match[0].strip()
+            )
+    return list(found)
 
 
 class _TextScanner:

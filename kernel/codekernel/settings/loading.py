@@ -62,6 +62,7 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         ),
         history_length=conversation.history_length,
         summarize_history=conversation.summarize_history,
+        currency=conversation.currency,
         max_rounds=conversation.max_rounds,
         performance=convert_values(file.performance, Performance),
         kernel=convert_values(file.kernel, KernelOptions),

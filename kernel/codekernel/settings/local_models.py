@@ -214,20 +214,13 @@ def _inspect_generation_model(model: LocalModel) -> tuple[int | None, list[str]]
     return None, [file.name, *([f"reads {context} tokens"] if context else [])]
 
 
-_EXAMPLE_MODEL = (
-    '{ "name": "deepseek", "modelName": "deepseek-chat", "url": "https://api.deepseek.com",'
-    ' "setApiKey": true }'
-)
-
-_EXAMPLE_SETTINGS = (
-    '{ "searchSettings": { "searchLimit": 10, "embeddingConfig": { "configs": [] },'
-    ' "rerankConfig": { "configs": [] } }, "localModelManagement": { "models": [] },'
-    f' "conversationSettings": {{ "generationModel": [{_EXAMPLE_MODEL}], "historyLength": 1000 }},'
-    ' "performance": { "maxThreads": 0, "useCuda": false, "useCoreML": false } }'
+MODEL_SETUP_ADVICE = (
+    "Say: codekernel models add (any provider, or a server on this machine such as Ollama). Or set"
+    " OPENAI_API_KEY, with OPENAI_BASE_URL and OPENAI_MODEL for another endpoint."
 )
 
 
-def choose_model(settings: Settings, model_name: str | None, settings_file: Path) -> str:
+def choose_model(settings: Settings, model_name: str | None) -> str:
     """Return the named chat model, else the first of the settings.
 
     Raises NetworkError, which says how to set one up, if there is none.
@@ -239,17 +232,5 @@ def choose_model(settings: Settings, model_name: str | None, settings_file: Path
         *(model.name for model in settings.local_models if model.kind is ModelKind.GENERATION),
     ]
     if not names:
-        raise NetworkError(f"no chat model is set up. {describe_model_setup(settings_file)}")
+        raise NetworkError(f"no chat model is set up. {MODEL_SETUP_ADVICE}")
     return names[0]
-
-
-def describe_model_setup(settings_file: Path) -> str:
-    """Describe how to set up a chat model."""
-    where, example = f"Write one into {settings_file}", _EXAMPLE_SETTINGS
-    if settings_file.exists():
-        where = f"Add one to conversationSettings.generationModel in {settings_file}"
-        example = _EXAMPLE_MODEL
-    return (
-        f"{where}, such as {example}; any OpenAI-compatible endpoint will do, or Ollama."
-        " Then store its key, if it needs one: codekernel key set deepseek"
-    )

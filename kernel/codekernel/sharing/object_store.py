@@ -27,6 +27,9 @@ CONNECT_TIMEOUT_SECONDS = 2.0
 # The largest object that is sent has 8 MB: 15 s at 4 Mbit/s.
 UPLOAD_TIMEOUT_SECONDS = 30.0
 
+# A large object may take longer; below this it would take hours.
+MIN_UPLOAD_BYTES_PER_SECOND = 500_000
+
 Result = TypeVar("Result")
 
 
@@ -113,6 +116,11 @@ class ObjectStore:
     ) -> None:
         """Write an object; one that is there has the same content."""
         self._run(lambda: self._open().put(name, content, use_multipart=False), timeout_seconds)
+
+    def write_file(self, name: str, path: Path) -> None:
+        """Write an object of any size, in parts; it is there when all of it is."""
+        slowest = path.stat().st_size / MIN_UPLOAD_BYTES_PER_SECOND
+        self._run(lambda: self._open().put(name, path), UPLOAD_TIMEOUT_SECONDS + slowest)
 
     def delete(self, name: str, timeout_seconds: float = REQUEST_TIMEOUT_SECONDS) -> None:
         """Delete an object, if it is there."""

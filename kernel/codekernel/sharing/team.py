@@ -98,6 +98,16 @@ class Team:
                 self._vectors[model] = TeamVectors(store, pack_format, self._folder, owner)
             return self._vectors[model]
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the settings name a store."""
+        return bool(self._get_settings().store)
+
+    @property
+    def can_write(self) -> bool:
+        """Whether the settings let this machine contribute."""
+        return self._get_settings().mode is SharingMode.READ_WRITE
+
     def open_store(self) -> OpenedStore:
         """Return the store of the settings; nothing is contacted. Raises KernelError."""
         settings = self._get_settings()

@@ -68,6 +68,17 @@ class TeamSecret:
         """Return the proof that a member of the team wrote ``content``."""
         return hashlib.blake2b(content, key=self.key_of_proofs, digest_size=size).digest()
 
+    def start_proof(self) -> "hashlib.blake2b":
+        """Return what proves a part of an index that is read piece by piece."""
+        # Of another kind than the proofs of vectors, so that none can stand for the other.
+        return hashlib.blake2b(key=self.key_of_proofs, digest_size=_PROOF_BYTES, person=b"index")
+
+    def hash_name(self, name: str) -> str:
+        """Return a name for the store that nobody without the salt can read."""
+        content = name.encode(errors="surrogatepass")
+        key = self.key_of_texts
+        return hashlib.blake2b(content, key=key, digest_size=KEY_BYTES, person=b"name").hexdigest()
+
 
 @dataclass(frozen=True, slots=True)
 class PackFormat:

@@ -11,6 +11,7 @@ Modules, in the order data meets them:
     page_checksums.py       checksums of the pages of a database; its write-ahead log
     vault/                  the encrypted database of API keys, repositories and usage
     catalog/                the databases of files, chunks and calls
+    stemming.py             the stems of a text
     lexical_index.py        the BM25 index
     vectors/                the vectors of an embedding model
     index_store.py          the index of one repository: open, verify, close

@@ -35,7 +35,7 @@ from codekernel.storage.quarantine import (
 )
 from codekernel.storage.safe_files import add_suffix, is_usable_tree
 from codekernel.storage.user_data import WRITER_LOCK_FILE
-from codekernel.storage.vectors.vector_table import examine_vectors, repair_vectors
+from codekernel.storage.vectors.vector_examination import examine_vectors, repair_vectors
 
 # What a running kernel is replacing is complete a moment later.
 MAX_EXAMINATIONS = 3

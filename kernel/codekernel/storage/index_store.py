@@ -55,7 +55,7 @@ from codekernel.storage.safe_files import (
     translate_os_errors,
 )
 from codekernel.storage.user_data import INDEXES_FOLDER, SHARED_VECTORS_FOLDER, WRITER_LOCK_FILE
-from codekernel.storage.vectors import SHARED_VECTORS_SUFFIX, SNAPSHOT_SUFFIX
+from codekernel.storage.vectors import SEED_SUFFIX, SHARED_VECTORS_SUFFIX, SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.snapshot_files import are_quick_to_read
 
 logger = logging.getLogger(__name__)
@@ -166,9 +166,8 @@ def list_vectors_folders(folder: Path) -> list[Path]:
     """Return the folders of all vectors of an index that are not quarantined."""
     place = folder / VECTORS_FOLDER
     found = place.iterdir() if place.is_dir() else ()
-    return sorted(
-        each for each in found if not is_quarantined(each) and each.suffix != SNAPSHOT_SUFFIX
-    )
+    others = (SNAPSHOT_SUFFIX, SEED_SUFFIX)
+    return sorted(each for each in found if not is_quarantined(each) and each.suffix not in others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +217,8 @@ class IndexStore:
 
     def delete_vectors(self, folder: Path) -> None:
         """Delete the vectors in a folder, their snapshot, and what was quarantined of them."""
-        folder.with_name(folder.name + SNAPSHOT_SUFFIX).unlink(missing_ok=True)
+        for suffix in (SNAPSHOT_SUFFIX, SEED_SUFFIX):
+            folder.with_name(folder.name + suffix).unlink(missing_ok=True)
         for each in (folder, *folder.parent.glob(f"{folder.name}{QUARANTINE_MARK}*")):
             shutil.rmtree(each, ignore_errors=True)
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,7 +22,7 @@ import tantivy
 from tantivy import Occur, Query
 
 from codekernel.domain.index import Chunk
-from codekernel.domain.lexical_tokenizer import TOKENIZER_VERSION, tokenize
+from codekernel.domain.lexical_tokenizer import TOKENIZER_VERSION
 from codekernel.errors import StorageError
 from codekernel.storage.engines import (
     TANTIVY_META_FILE,
@@ -30,6 +30,7 @@ from codekernel.storage.engines import (
     translate_tantivy_errors,
 )
 from codekernel.storage.safe_files import explain_os_error, make_private_parents
+from codekernel.storage.stemming import load_stemmer, stem_text
 
 BODY = "body"
 
@@ -90,35 +91,19 @@ def _build_lexical_schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _build_analyzer() -> tantivy.TextAnalyzer:
-    """Return the analyzer of tokenized text: split at spaces, and stem English words."""
-    words = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return words.filter(tantivy.Filter.stemmer("English")).build()
-
-
-@cache
-def _load_analyzer() -> tantivy.TextAnalyzer:
-    return _build_analyzer()
-
-
-def stem_word(word: str) -> str:
-    """Return the stem under which the index keeps a term."""
-    return next(iter(_load_analyzer().analyze(word)), word)
-
-
 def _build_document(document: LexicalDocument, key: str) -> tantivy.Document:
     """Return a document of tantivy, under the hash of its path."""
     entry = tantivy.Document()
     entry.add_integer(CHUNK_ID, document.chunk_id)
     entry.add_text(PATH_KEY, key)
-    entry.add_text(BODY, tokenize(document.body))
-    entry.add_text(SYMBOLS, tokenize(document.symbols))
-    entry.add_text(PATH, _tokenize_path(document.path))
+    entry.add_text(BODY, stem_text(document.body))
+    entry.add_text(SYMBOLS, stem_text(document.symbols))
+    entry.add_text(PATH, _stem_path(document.path))
     return entry
 
 
 # All chunks of a file share its path.
-_tokenize_path = lru_cache(maxsize=64)(tokenize)
+_stem_path = lru_cache(maxsize=64)(stem_text)
 
 
 def hash_path(path: str) -> str:
@@ -163,6 +148,17 @@ def read_opstamp(folder: Path) -> int | None:
     except OSError:
         return None
     return int(found[1]) if found else None
+
+
+def list_lexical_files(folder: Path) -> list[str]:
+    """Return the names of the files of the last commit. Raises LexicalIndexDamaged."""
+    try:
+        meta = json.loads((folder / TANTIVY_META_FILE).read_bytes())
+        return [TANTIVY_META_FILE, *_list_segment_files(meta)]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise build_lexical_damage(
+            folder, f"{TANTIVY_META_FILE} cannot be read: {error}"
+        ) from error
 
 
 def _list_segment_files(meta: dict[str, Any]) -> Iterator[str]:
@@ -238,7 +234,6 @@ class LexicalIndex:
         self._folder = folder
         self._index = index
         self._schema = index.schema
-        self._analyzer = _build_analyzer()
         self._writable = writable
         self._closed = False
         self._write_lock = threading.Lock()
@@ -255,7 +250,9 @@ class LexicalIndex:
                 make_private_parents(folder)
             _check_meta_file(folder, writable=writable)
             index = tantivy.Index(_build_lexical_schema(), path=str(folder), reuse=True)
-            index.register_tokenizer(ANALYZER_NAME, _build_analyzer())
+            # Texts are stemmed when they come here.
+            blanks = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
+            index.register_tokenizer(ANALYZER_NAME, blanks)
             index.config_reader("manual", 0)
         opened = cls(folder, index, writable=writable)
         if writable:
@@ -322,8 +319,18 @@ class LexicalIndex:
         query = Query.const_score_query(Query.boolean_query(every), 1.0)
         return [number for number, _ in self._run_query(query, k)]
 
+    def count_matches(self, terms: Sequence[str]) -> dict[str, int]:
+        """Return for the stem of each term how many chunks have it in their text."""
+        with translate_tantivy_errors(self._folder):
+            searcher = self._index.searcher()
+            return {stem: searcher.doc_freq(BODY, stem) for stem in self._analyze(terms)}
+
+    def list_stems(self, text: str) -> frozenset[str]:
+        """Return the stems of all terms of a text."""
+        return frozenset(stem_text(text).split())
+
     def _analyze(self, terms: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys(self._analyzer.analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
+        return list(dict.fromkeys(load_stemmer().analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
 
     def _match(self, field: str, stem: str) -> Query:
         return Query.term_query(self._schema, field, stem, index_option=FREQUENCY_INDEX_OPTION)

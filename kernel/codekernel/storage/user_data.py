@@ -60,11 +60,13 @@ class UserData:
     agent_folder = _PathInside("agent")  # sessions, undo journals, temporary files
     sync_database_file = _PathInside("agent", "sync.db")  # the sessions that all devices see
     agent_installs_file = _PathInside("agent-installs.json")  # what agents' config files got
+    savings_file = _PathInside("savings.json")  # what agents did not read
     browser_folder = _PathInside("browser")  # files that lead a browser to ``codekernel web``
     web_ports_file = _PathInside("browser", "ports")  # where ``codekernel web`` was served
     logs_folder = _PathInside("logs")
     indexes_folder = _PathInside(INDEXES_FOLDER)  # one folder for each index
     shared_vectors_folder = _PathInside(SHARED_VECTORS_FOLDER)  # one database for each model
+    clones_folder = _PathInside("clones")  # repositories whose URLs were searched
     sharing_folder = _PathInside("sharing")  # what is known of the team's store
     team_folder = _PathInside("team")  # rights, tokens and audit log of ``serve --team``
     remote_folder = _PathInside("remote")  # consents for remote models, and which those are

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from codekernel.domain.agent_sessions import (
+    ALLOW_TURN_OPTION,
     Actor,
     AgentSessionRecord,
     Device,
@@ -106,7 +107,7 @@ class ConversationTurns:
         client: str,
         *,
         allowed: bool,
-        for_turn: bool,
+        option_id: str,
     ) -> None:
         """Answer a tool that waits. Raises PermissionAnswered, or WrongParam if none waits."""
         engine, record = self._find_session(conversation_id)
@@ -117,7 +118,8 @@ class ConversationTurns:
                 f"No tool {tool_use_id[:80]!r} waits for a permission in conversation"
                 f" {conversation_id}: it was answered already, or the agent has ended."
             )
-        answer = PermissionAnswer(allowed, _make_actor(client), for_turn)
+        for_turn = option_id == ALLOW_TURN_OPTION
+        answer = PermissionAnswer(allowed, _make_actor(client), for_turn, option_id)
         engine.answer_permission(record.id, found[-1].id, answer)
 
     def stop(self, conversation_id: int, client: str) -> None:

@@ -26,6 +26,7 @@ from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.local_models import choose_model
+from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 from codekernel.sync.agents import AgentBackend, AgentRegistry, McpServerCommand
@@ -54,6 +55,7 @@ class KernelParts:
     repos: RepoRegistry
     workspaces: Workspaces
     settings: LiveSettings
+    offered_models: OfferedModels
     conversations: Callable[[], Conversations]
     turns: Callable[[], AgentTurns]
     is_shared: bool
@@ -129,6 +131,11 @@ class KernelAgents:
                 raise
         return self._make_host(is_private=True)
 
+    def _choose_model(self) -> str:
+        parts = self._parts
+        settings = parts.offered_models.extend(parts.settings.current)
+        return choose_model(settings, None)
+
     def _make_host(self, *, is_private: bool) -> AgentHost:
         parts = self._parts
         own = OwnAgentBackend(
@@ -136,7 +143,7 @@ class KernelAgents:
                 parts.turns,
                 parts.conversations,
                 self._open_repository,
-                lambda: choose_model(parts.settings.current, None, parts.user_data.settings_file),
+                self._choose_model,
                 parts.feeds,
             )
         )
@@ -223,7 +230,7 @@ class KernelAgents:
         if feed is None:
             return
         if permission.status is PermissionStatus.PENDING:
-            feed.append(
+            feed.show_permission(
                 PermissionRequested(
                     permission.tool_use_id,
                     permission.tool,

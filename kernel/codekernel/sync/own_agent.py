@@ -11,12 +11,22 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from codekernel.agent.tool_policy import DEFAULT_ALLOWED_PERMISSIONS, ToolPermission
+from codekernel.agent.tool_policy import (
+    DEFAULT_ALLOWED_PERMISSIONS,
+    PermissionReply,
+    ToolPermission,
+)
 from codekernel.agent.tools.call_format import truncate_middle
 from codekernel.agent.turns import AgentTurns, RunningAgentTurn
 from codekernel.conversation.conversations import Conversations
 from codekernel.conversation.retriever import RepositoryAccess
-from codekernel.domain.agent_sessions import ALLOW_TURN_OPTION, PermissionMode, PlanEntry
+from codekernel.domain.agent_sessions import (
+    ALLOW_RULE_OPTION,
+    ALLOW_TURN_OPTION,
+    HUNKS_OPTION_PREFIX,
+    PermissionMode,
+    PlanEntry,
+)
 from codekernel.domain.chat import AgentMessage, ToolResultContent
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import TurnOutcome
@@ -162,7 +172,12 @@ class OwnAgentBackend:
             waiting = self._waiting.pop(permission_id, None)
         if waiting:
             turn, tool_use_id = waiting
-            turn.decide(tool_use_id, allowed=allowed, for_turn=option_id == ALLOW_TURN_OPTION)
+            turn.decide(
+                tool_use_id,
+                PermissionReply(allowed, _parse_hunks(option_id)),
+                for_turn=option_id == ALLOW_TURN_OPTION,
+                makes_rule=option_id == ALLOW_RULE_OPTION,
+            )
 
     def disconnect(self) -> None:
         """Stop every turn."""
@@ -176,7 +191,7 @@ class OwnAgentBackend:
         permission_id = f"{asked.tool_use_id[:40]}-{secrets.token_hex(4)}"
         handler = self._on_asked
         if handler is None:
-            turn.decide(asked.tool_use_id, allowed=False)
+            turn.decide(asked.tool_use_id, PermissionReply(allowed=False))
             return
         with self._lock:
             self._waiting[permission_id] = (turn, asked.tool_use_id)
@@ -249,6 +264,7 @@ class _TurnTranslator:
         for event in self._turn.stream_events():
             self._translate(event)
             if isinstance(event, PermissionRequested):  # in the feed once it can be answered
+                self._feed.note_permission(event)
                 self._backend.ask(self._session, self._turn, event)
             else:
                 self._feed.append(event)
@@ -273,6 +289,14 @@ class _TurnTranslator:
         if plan != self._plan:
             self._plan = plan
             self._on_update(PlanUpdated(plan))
+
+
+def _parse_hunks(option_id: str) -> tuple[int, ...] | None:
+    """Return the hunks of an edit that were accepted; None for all."""
+    if not option_id.startswith(HUNKS_OPTION_PREFIX):
+        return None
+    numbers = option_id.removeprefix(HUNKS_OPTION_PREFIX).split(",")
+    return tuple(int(number) for number in numbers if number.isdecimal())
 
 
 def _shorten(message: AgentMessage) -> AgentMessage:

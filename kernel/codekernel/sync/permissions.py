@@ -123,7 +123,8 @@ class PermissionDesk:
 def _choose_option(options: tuple[PermissionOption, ...], answer: PermissionAnswer) -> str:
     """Return the agent's option that says what the answer says."""
     if not options:
-        return ALLOW_TURN_OPTION if answer.allowed and answer.for_turn else ""
+        chosen = ALLOW_TURN_OPTION if answer.for_turn else answer.option_id
+        return chosen if answer.allowed else ""
     if answer.option_id:
         if answer.option_id not in {each.id for each in options}:
             raise WrongParam(f"The agent offers no option {answer.option_id[:80]!r}.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import (
     AgentMessageShown,
+    PermissionRequested,
     TransientEvent,
     TurnDone,
     TurnFailed,
@@ -30,7 +31,16 @@ class TurnFeed:
         self._growth = 0  # how often a message has grown
         self._done: TurnDone | None = None
         self._is_closed = False
+        self._asked: dict[str, PermissionRequested] = {}
         self._changed = threading.Condition()
+
+    def note_permission(self, event: PermissionRequested) -> None:
+        """Remember what a tool waits for, until it can be answered and is shown."""
+        self._asked[event.tool_use_id] = event
+
+    def show_permission(self, asked: PermissionRequested) -> None:
+        """Add a permission that can be answered now, with what only the agent knows of it."""
+        self.append(self._asked.get(asked.tool_use_id, asked))
 
     def append(self, event: FeedEvent) -> None:
         """Add an event; the last one is held back until ``close``."""

@@ -88,13 +88,13 @@ def hasty_host(user_data: Path, repo: Path) -> Iterator[InProcess]:
 def test_a_session_that_crashed_is_opened_again(host: InProcess) -> None:
     tab = Outbox()
     host.sessions.open(tab, "demo")
-    assert next_event(tab) == {"type": "sessionPrepared"}
+    assert next_event(tab) == {"type": "sessionPrepared", "repoName": "demo"}
     host.crash(host.sessions.get_session(tab).id)
     crashed = next_event(tab)
     assert crashed["type"] == "sessionCrashed"
     assert crashed["failure"]["code"] == "SESSION_NOT_FOUND"
     assert "boom" in crashed["failure"]["message"]
-    assert next_event(tab) == {"type": "sessionPrepared"}
+    assert next_event(tab) == {"type": "sessionPrepared", "repoName": "demo"}
     assert host.client.request(host.sessions.get_session(tab).id, "getIndexStatus")
 
 
@@ -177,3 +177,29 @@ def test_after_the_end_every_question_is_refused(user_data: Path, repo: Path) ->
 def test_a_kernel_that_has_the_ready_line_confirmed_waits_for_nothing(host: InProcess) -> None:
     host.client.request(MAIN_SESSION_ID, "getRepos")
     assert host.kernel._pending.seconds_to_next_deadline() is None
+
+
+def test_what_a_tab_showed_before_stays_open_and_the_oldest_is_closed(
+    host: InProcess, tmp_path: Path
+) -> None:
+    names = ["demo", "two", "three", "four", "five"]
+    for name in names[1:]:
+        (tmp_path / name).mkdir()
+        host.register(tmp_path / name)
+    tab = Outbox()
+    ids = {}
+    for name in names[:3]:
+        host.sessions.open(tab, name)
+        ids[name] = host.sessions.get_session(tab).id
+    host.sessions.open(tab, "demo")
+    answering = host.sessions.get_session(tab)
+    assert answering.id == ids["demo"]
+    answering.answer_count = 1
+    for name in names[3:]:
+        host.sessions.open(tab, name)
+    open_now = [name for name, number in ids.items() if host.is_open(number)]
+    assert open_now == ["demo"], "a question is being answered there"
+    host.sessions.detach(tab)
+    again = Outbox()
+    host.sessions.open(again, "demo")
+    assert host.sessions.get_session(again).id == ids["demo"]

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.adapters.web.host_calls import SettingsSaver, find_editor_command
+from codekernel.adapters.web.host_calls import find_editor_command
 from codekernel.adapters.web.kernel_client import CallFailed, KernelReply
 from codekernel.adapters.web.outbox import ConversationStream, Outbox
 from codekernel.adapters.web.sessions import RepoSession
+from codekernel.client.settings_saver import SettingsSaver
 from codekernel.storage.user_data import UserData
 
 CASES = json.loads(
@@ -64,14 +65,9 @@ def test_what_crashes_is_started_again_as_often(case: dict[str, Any]) -> None:
     assert restarted == case["again"]
 
 
-class AgreeingKernel:
-    def request(self, _session: int, _message: str) -> None:
-        """Accept everything."""
-
-
 @pytest.mark.parametrize("case", CASES["settings"])
 def test_settings_are_written_with_the_same_bytes(case: dict[str, Any], user_data: Path) -> None:
-    SettingsSaver(AgreeingKernel(), UserData(user_data)).save(case["settings"])  # type: ignore[arg-type]
+    SettingsSaver(lambda _: None, CallFailed, UserData(user_data)).save(case["settings"])
     assert (user_data / "settings.json").read_text(encoding="utf-8") == case["text"]
 
 
@@ -83,7 +79,7 @@ class BusyFolderKernel:
         self.checked: list[str] = []
         self.others = ["write", "remove"]
 
-    def request(self, _session: int, message: str) -> None:
+    def request(self, message: str) -> None:
         if message != "checkSettings":
             return
         match self.others.pop(0) if self.others else "":
@@ -100,6 +96,6 @@ def test_settings_of_another_program_that_saves_at_the_same_time_are_not_taken_f
     user_data: Path,
 ) -> None:
     kernel = BusyFolderKernel(user_data)
-    SettingsSaver(kernel, UserData(user_data)).save({"a": 1})  # type: ignore[arg-type]
+    SettingsSaver(kernel.request, CallFailed, UserData(user_data)).save({"a": 1})
     ours = (user_data / "settings.json").read_text(encoding="utf-8")
     assert kernel.checked == ["{}", ours]

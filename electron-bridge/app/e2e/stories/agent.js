@@ -24,6 +24,7 @@ export async function letAgentWork(place, page) {
   assert.equal(await readFile(greeting, 'utf8'), before);
   await openAgain(page);
   await stop(page);
+  await reviewFirst(place, page);
 }
 
 /** @param {Page} page */
@@ -130,7 +131,7 @@ async function openAgain(page) {
   await page.locator('.talk-open').first().click();
   const turn = page.getByRole('article').first();
   await went(row(turn, 'run_command'), 'done');
-  await went(row(turn, 'delete_file'), 'failed');
+  await went(row(turn, 'delete_file'), 'not allowed');
   await turn.getByText('The changes were undone.').waitFor();
   assert.equal(
     await turn.getByRole('button', { name: /^Thinking/ }).getAttribute('aria-expanded'),
@@ -152,6 +153,45 @@ async function stop(page) {
   await page.getByRole('button', { name: 'Stop' }).click();
   await went(row(turn, 'run_command'), 'stopped');
   await turn.locator('.outcome').waitFor();
+}
+
+/**
+ * The plan is a list that fills, and an edit waits as a diff.
+ *
+ * @param {import('../support/workspace.js').Workspace} place
+ * @param {Page} page
+ */
+async function reviewFirst(place, page) {
+  const greeting = path.join(place.repo, 'greet.py');
+  const before = await readFile(greeting, 'utf8');
+  await page.getByRole('button', { name: 'New', exact: true }).click();
+  await page.getByRole('checkbox', { name: 'Review first' }).check();
+  const box = page.locator('#question');
+  await box.fill('Greet in small steps.');
+  await box.press('Enter');
+  const turn = page.getByRole('article').first();
+  await went(row(turn, 'edit_file'), 'waits for you');
+  const plan = turn.getByRole('region', { name: 'Plan' });
+  await plan.getByText('1 of 2').waitFor();
+  await turn.locator('.permission .diff-line.added').getByText('Good morning, {name}!').waitFor();
+  assert.equal(await readFile(greeting, 'utf8'), before);
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'agent-review');
+  await turn.getByRole('button', { name: 'Accept', exact: true }).click();
+  await went(row(turn, 'edit_file'), 'done');
+  await row(turn, 'edit_file').getByText('+2').waitFor();
+  await plan.getByText('2 of 2').waitFor();
+  assert.match(await readFile(greeting, 'utf8'), /Good morning/);
+
+  await went(row(turn, 'run_command'), 'waits for you');
+  await turn.getByRole('button', { name: 'Always allow this command here' }).click();
+  await went(row(turn, 'run_command'), 'done');
+  await page.getByRole('button', { name: '1 rule' }).click();
+  const rules = page.getByRole('dialog', { name: 'Allowed here without asking' });
+  await rules.getByRole('button', { name: 'Remove the rule for echo tidy' }).click();
+  await rules.getByText('There are no rules').waitFor();
+  await rules.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('checkbox', { name: 'Review first' }).uncheck();
 }
 
 /**

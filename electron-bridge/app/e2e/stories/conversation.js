@@ -31,6 +31,13 @@ export async function talk(host, page) {
   assert.deepEqual(await findViolations(page), []);
   await takeScreenshots(page, 'talk');
 
+  await turn.getByRole('button', { name: /^\d+ sources$/ }).click();
+  const sources = page.getByRole('complementary', { name: 'Sources' });
+  await sources.getByRole('button', { name: 'greet.py:1–3 verified' }).waitFor();
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'talk-sources');
+  await sources.getByRole('button', { name: 'Close' }).click();
+
   await cited.click();
   await page.getByRole('region', { name: 'greet.py' }).waitFor();
   await page.keyboard.press('Escape');
@@ -44,6 +51,25 @@ export async function talk(host, page) {
   await page.getByRole('button', { name: 'Stop' }).waitFor({ state: 'detached' });
   await endless.locator('.outcome').waitFor();
   await takeScreenshots(page, 'talk-stopped');
+  await branchOff(page);
+}
+
+/** An earlier question is asked differently, and nothing is lost. @param {Page} page */
+async function branchOff(page) {
+  const first = page.getByRole('article').first();
+  await page.getByText(/^Memory: /).waitFor();
+  await first.getByRole('button', { name: 'Fork', exact: true }).click();
+  await page.getByText('You are in a copy now').waitFor();
+  await page.getByRole('article').nth(1).waitFor({ state: 'detached' });
+  await first.locator('.question-text').getByText('Where is the greeting').waitFor();
+  await first.getByRole('button', { name: 'Edit', exact: true }).click();
+  await page.getByText('You edit an earlier question').waitFor();
+  await page.locator('#question').fill('Who shouts?');
+  await page.locator('#question').press('Enter');
+  await first.locator('.question-text').getByText('Who shouts?').waitFor();
+  await first.getByRole('button', { name: 'Regenerate' }).click();
+  await first.getByRole('button', { name: 'Regenerate' }).waitFor();
+  await page.locator('.talk-open').nth(3).waitFor(); // the original and each branch
 }
 
 /**

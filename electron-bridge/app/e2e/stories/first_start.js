@@ -19,16 +19,27 @@ export async function addRepository(host, place) {
 
   await page.getByRole('button', { name: 'Add repository' }).click();
   const dialog = page.getByRole('dialog', { name: 'Add a repository' });
-  await dialog.getByLabel('Folder').fill('not/a/whole/path');
+  if (host.kind === 'browser') {
+    const folders = dialog.getByRole('region', { name: 'Folders of this machine' });
+    await folders.getByRole('button', { name: 'To the folder above' }).click();
+    await folders.getByRole('button', { name: 'demo' }).click();
+    await folders
+      .getByText('There are no folders in this one.')
+      .or(folders.getByText('src'))
+      .first()
+      .waitFor();
+    assert.equal(await dialog.getByLabel('Folder', { exact: true }).inputValue(), place.repo);
+  }
+  await dialog.getByLabel('Folder', { exact: true }).fill('not/a/whole/path');
   await dialog.getByRole('button', { name: 'Add and open' }).click();
   await dialog.getByText('Give the whole path, from the root on.').waitFor();
 
-  await dialog.getByLabel('Folder').fill(`${place.repo}-gone`);
+  await dialog.getByLabel('Folder', { exact: true }).fill(`${place.repo}-gone`);
   await dialog.getByRole('button', { name: 'Add and open' }).click();
   await dialog.getByText('That is not a folder that can be used.').waitFor();
 
-  await dialog.getByLabel('Folder').fill(place.repo);
-  assert.equal(await dialog.getByLabel('Name', { exact: true }).inputValue(), 'demo');
+  await dialog.getByLabel('Folder', { exact: true }).fill(place.repo);
+  await dialog.getByText('4 files will be indexed').waitFor();
   assert.deepEqual(await findViolations(page), []);
   await takeScreenshots(page, 'repos-add', ['en']);
   await dialog.getByRole('button', { name: 'Add and open' }).click();

@@ -106,9 +106,14 @@ async function firstLine(file) {
   try {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     for (;;) {
+      // Listened for before the file is read: a change in between would never be told again.
+      const changed = once(watcher, 'change', { signal });
       const text = await readFile(file, 'utf8').catch(() => '');
-      if (text.includes('\n')) return text.split('\n')[0];
-      await once(watcher, 'change', { signal });
+      if (text.includes('\n')) {
+        changed.catch(() => {});
+        return text.split('\n')[0];
+      }
+      await changed;
     }
   } finally {
     watcher.close();

@@ -26,17 +26,12 @@ export async function changeSettings(host, place, from) {
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('This must be at least 1.').waitFor();
   await assert.rejects(settingsFile(place), { code: 'ENOENT' });
-  await limit.fill('25');
 
-  await page.getByRole('button', { name: 'Add chat model' }).click();
-  await page.getByRole('textbox', { name: 'Name', exact: true }).last().fill('scripted');
-  await page.getByLabel('Model', { exact: true }).last().fill('scripted-1');
-  await page.getByLabel('Address').fill(place.model.url);
-  await page.getByLabel('API key').fill('sk-wrong');
-  await page.getByRole('button', { name: 'Test' }).click();
-  await page.getByText('The model did not answer.').waitFor();
-  await page.getByLabel('API key').fill('sk-right');
-  await page.getByRole('button', { name: 'Test' }).click();
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  await addChatModel(page, place.model.url);
+  await limit.fill('25');
+  await page.getByText('scripted', { exact: true }).click();
+  await page.getByRole('button', { name: 'Test', exact: true }).click();
   await page.getByText('The model answered.').waitFor();
   await page.getByLabel('Price, input').fill('1');
   await page.getByLabel('Price, output').fill('2');
@@ -51,6 +46,32 @@ export async function changeSettings(host, place, from) {
   assert.equal(saved.conversationSettings.generationModel[0].url, place.model.url);
   assert.ok(!JSON.stringify(saved).includes('sk-right'));
   return page;
+}
+
+/**
+ * In one dialog: where the model is, its key, which one; tried before it is saved.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} url
+ */
+async function addChatModel(page, url) {
+  await page.getByRole('button', { name: 'Add chat model' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Add chat model' });
+  await dialog.getByRole('radio', { name: 'OpenAI' }).check();
+  await dialog.getByRole('link', { name: 'Get a key at platform.openai.com' }).waitFor();
+  await dialog.getByRole('radio', { name: 'Other endpoint' }).check();
+  await dialog.getByLabel('Address').fill(url);
+  await dialog.getByLabel('API key').fill('sk-wrong');
+  await dialog.getByRole('button', { name: 'List models' }).click();
+  await dialog.getByText('refused the key').waitFor();
+  await dialog.getByLabel('API key').fill('sk-right');
+  await dialog.getByRole('button', { name: 'List models' }).click();
+  await dialog.getByRole('button', { name: 'scripted-1' }).click();
+  await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('scripted');
+  assert.deepEqual(await findViolations(page), []);
+  await takeScreenshots(page, 'settings-add-model');
+  await dialog.getByRole('button', { name: 'Test and add' }).click();
+  await page.getByText('scripted is added and in use').waitFor();
 }
 
 /** @param {import('../support/workspace.js').Workspace} place */

@@ -1,7 +1,7 @@
 /** The same pages in a real browser, served by `codekernel web`. */
 
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { on } from 'node:events';
 import path from 'node:path';
 import readline from 'node:readline';
 import { chromium } from 'playwright-core';
@@ -86,8 +86,7 @@ async function addressOf(server, t) {
   errors.on('line', (line) => t.diagnostic(line));
   const lines = readline.createInterface({ input: /** @type {any} */ (server.stdout) });
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  for (;;) {
-    const [line] = await once(lines, 'line', { signal });
+  for await (const [line] of on(lines, 'line', { signal })) {
     const found = ADDRESS.exec(line);
     if (found) return found[1];
   }

@@ -11,6 +11,9 @@ import { killKernels } from './terminal.js';
 /** What a person waits for comes within this, on a machine that others use too. */
 export const TIMEOUT_MS = 60_000;
 
+/** A change of the address within a page loads nothing. */
+const WAIT = /** @type {const} */ ({ timeout: TIMEOUT_MS, waitUntil: 'commit' });
+
 /** @typedef {import('playwright-core').Page} Page */
 
 /**
@@ -79,16 +82,19 @@ export async function launchDesktop(t, place, options = {}) {
  */
 async function windowOf(app, name) {
   const shows = (/** @type {Page} */ page) => new URL(page.url()).pathname === `/${name}.html`;
+  const deadline = AbortSignal.timeout(TIMEOUT_MS);
   for (;;) {
     const there = app.windows().find(shows);
-    const page =
-      there ?? (await app.waitForEvent('window', { timeout: TIMEOUT_MS }).catch(() => null));
-    if (!page) throw new Error(`No window shows ${name}.html within ${TIMEOUT_MS} ms.`);
-    await page.waitForURL(/^codekernel:/, { timeout: TIMEOUT_MS });
-    if (shows(page)) {
-      page.setDefaultTimeout(TIMEOUT_MS);
-      return page;
+    if (there) {
+      there.setDefaultTimeout(TIMEOUT_MS);
+      return there;
     }
+    if (deadline.aborted) throw new Error(`No window shows ${name}.html within ${TIMEOUT_MS} ms.`);
+    const more = app.waitForEvent('window', { timeout: TIMEOUT_MS });
+    const arrivals = app
+      .windows()
+      .map((page) => page.waitForURL((url) => url.pathname === `/${name}.html`, WAIT));
+    await Promise.race([more, ...arrivals].map((each) => each.catch(() => null)));
   }
 }
 

@@ -1,7 +1,7 @@
 /** `codekernel hub` as a process, and phones that are paired with it. */
 
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { on } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import readline from 'node:readline';
@@ -61,8 +61,7 @@ export async function startHub(t, place, port = 0) {
   errors.on('line', (line) => t.diagnostic(line));
   const lines = readline.createInterface({ input: hub.stdout });
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  for (;;) {
-    const [line] = await once(lines, 'line', { signal });
+  for await (const [line] of on(lines, 'line', { signal })) {
     const found = ADDRESS.exec(line);
     if (found) return { address: found[1], port: Number(found[2]), kill };
   }

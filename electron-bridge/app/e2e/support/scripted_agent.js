@@ -42,6 +42,18 @@ const SCRIPTS = {
       ],
     },
   ],
+  'small steps': [
+    {
+      calls: [
+        ['plan', { action: 'create', tasks: ['Look', 'Change'] }],
+        ['plan', { action: 'update', task_id: 1, status: 'completed' }],
+        ['edit_file', { path: 'greet.py', mode: 'overwrite', content: NEW_GREETING }],
+        ['plan', { action: 'update', task_id: 2, status: 'completed' }],
+        ['run_command', { command: 'echo tidy' }],
+      ],
+    },
+    { says: 'Both steps are done.' },
+  ],
   'run it again': [{ calls: [['run_command', { command: 'make test' }]] }],
 };
 

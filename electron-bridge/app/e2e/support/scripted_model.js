@@ -52,6 +52,10 @@ export async function scriptedModel(t) {
   /** @type {any[]} */
   const asked = [];
   const server = http.createServer(async (request, response) => {
+    if (request.method === 'GET') {
+      listModels(request, response);
+      return;
+    }
     const body = JSON.parse(await text(request));
     asked.push(body);
     if (body.stream) await stream(body, response);
@@ -64,6 +68,18 @@ export async function scriptedModel(t) {
   });
   const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
   return { url: `http://127.0.0.1:${port}/v1/chat/completions`, asked };
+}
+
+/**
+ * @param {http.IncomingMessage} request
+ * @param {http.ServerResponse} response
+ */
+function listModels(request, response) {
+  const isRight = request.headers.authorization === RIGHT_KEY;
+  const names = ['scripted-1', 'scripted-2', 'text-embedding-3-small'];
+  const listed = { data: names.map((id) => ({ id, context_length: 131072 })) };
+  response.writeHead(isRight ? 200 : 401, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(isRight ? listed : { error: { message: 'invalid key' } }));
 }
 
 /**

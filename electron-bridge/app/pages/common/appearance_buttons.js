@@ -1,6 +1,6 @@
 /** The buttons of every page's bar: the other language, the next theme. */
 
-import { language, setLanguage, t } from './i18n.js';
+import { language, listLanguages, setLanguage, t } from './i18n.js';
 import { icon } from './icons.js';
 import { html } from './lit.js';
 import { setTheme, theme, THEMES } from './theme.js';
@@ -8,17 +8,36 @@ import { setTheme, theme, THEMES } from './theme.js';
 /** @type {Readonly<Record<import('./theme.js').Theme, 'monitor' | 'sun' | 'moon'>>} */
 const THEME_ICONS = Object.freeze({ system: 'monitor', light: 'sun', dark: 'moon' });
 
+/** The other language; of several, a choice. */
 export function languageButton() {
-  const other = language() === 'en' ? 'zh' : 'en';
-  const name = other === 'zh' ? '中文' : 'English';
+  const languages = listLanguages();
+  const others = languages.filter(({ code }) => code !== language());
+  if (others.length > 1) return languageChoice(languages);
+  const [{ code, locale, name }] = others;
   return html`<button
     class="button small quiet"
     type="button"
-    lang=${other === 'zh' ? 'zh-CN' : 'en'}
-    @click=${() => setLanguage(other)}
+    lang=${locale}
+    @click=${() => setLanguage(code)}
   >
     ${name}
   </button>`;
+}
+
+/** @param {ReturnType<typeof listLanguages>} languages */
+function languageChoice(languages) {
+  return html`<select
+    class="select"
+    aria-label=${t('bar.language')}
+    @change=${(/** @type {any} */ { target }) => setLanguage(target.value)}
+  >
+    ${languages.map(
+      ({ code, locale, name }) =>
+        html`<option value=${code} lang=${locale} ?selected=${code === language()}>
+          ${name}
+        </option>`,
+    )}
+  </select>`;
 }
 
 export function themeButton() {

@@ -29,12 +29,6 @@ export function formatBytes(bytes) {
   });
 }
 
-/** @param {number} cost in whatever currency the prices are */
-export function formatCost(cost) {
-  const digits = cost !== 0 && cost < 1 ? 4 : 2;
-  return cost.toLocaleString(locale(), { maximumFractionDigits: digits });
-}
-
 /** @param {number} milliseconds since 1970 */
 export function formatTime(milliseconds) {
   return new Date(milliseconds).toLocaleString(locale(), {

@@ -6,29 +6,50 @@
 
 import { readPreference, savePreference, onPreferenceChange } from './preferences.js';
 import { fillIn, selectForm } from './text_format.js';
+import { furtherLanguages } from '../languages/index.js';
 import { en } from './texts/en.js';
 import { zh } from './texts/zh.js';
 
-/** @typedef {'en' | 'zh'} Language */
+/** @typedef {string} Language a code, such as 'en' */
 /** @typedef {import('./text_format.js').Texts} Words */
+/** @typedef {{ code: Language, locale: string, name: string, texts: Words }} LanguageFile `locale`:
+ *   what `Intl` and `<html lang>` call it; `name`: what those who speak it call it */
 
-/** What `Intl` and `<html lang>` call it. */
-const LOCALES = Object.freeze({ en: 'en', zh: 'zh-CN' });
-
+/** @type {LanguageFile[]} */
+const languages = [
+  { code: 'en', locale: 'en', name: 'English', texts: { ...en } },
+  { code: 'zh', locale: 'zh-CN', name: '中文', texts: { ...zh } },
+];
 /** @type {Record<Language, Words>} */
-const texts = { en: { ...en }, zh: { ...zh } };
+const texts = Object.fromEntries(languages.map((one) => [one.code, one.texts]));
+for (const one of furtherLanguages) addLanguage(one);
+
 /** @type {Set<() => void>} */
 const listeners = new Set();
 let current = known(readPreference('language') ?? globalThis.navigator?.language);
 
 /**
- * The words of a page, beside those in common/words.
+ * The words of a page, beside those in common/texts.
  *
  * @param {Record<Language, Words>} more
  */
 export function addTexts(more) {
-  Object.assign(texts.en, more.en);
-  Object.assign(texts.zh, more.zh);
+  for (const [code, words] of Object.entries(more)) Object.assign(texts[code], words);
+}
+
+/**
+ * A language beside English and Chinese; what it does not say is shown in English.
+ *
+ * @param {LanguageFile} added
+ */
+export function addLanguage(added) {
+  languages.push(added);
+  texts[added.code] = { ...added.texts };
+}
+
+/** Those to choose from. */
+export function listLanguages() {
+  return languages.map(({ code, locale: tag, name }) => ({ code, locale: tag, name }));
 }
 
 /**
@@ -65,7 +86,7 @@ export function language() {
 }
 
 export function locale() {
-  return LOCALES[current];
+  return languages.find(({ code }) => code === current)?.locale ?? 'en';
 }
 
 /** @param {Language} chosen */
@@ -97,7 +118,8 @@ function apply(chosen) {
  * @returns {Language}
  */
 function known(name) {
-  return name?.toLowerCase().startsWith('zh') ? 'zh' : 'en';
+  const wanted = name?.toLowerCase() ?? '';
+  return languages.find(({ code }) => wanted.split('-')[0] === code)?.code ?? 'en';
 }
 
 onPreferenceChange('language', (value) => apply(known(value ?? globalThis.navigator?.language)));

@@ -9,6 +9,7 @@ const SHAPES = Object.freeze({
   'chevron-down': svg`<path d="M4 6l4 4 4-4" />`,
   'chevron-left': svg`<path d="M10 4l-4 4 4 4" />`,
   'chevron-right': svg`<path d="M6 4l4 4-4 4" />`,
+  'chevron-up': svg`<path d="M4 10l4-4 4 4" />`,
   close: svg`<path d="M4 4l8 8M12 4l-8 8" />`,
   copy: svg`<rect x="5.5" y="5.5" width="8" height="8" rx="1.5" /><path d="M10.5 5.5v-2a1 1 0 0 0-1-1h-6a1 1 0 0 0-1 1v6a1 1 0 0 0 1 1h2" />`,
   diff: svg`<path d="M8 2.2v6.6M4.7 5.5h6.6M4.7 12.8h6.6" />`,
@@ -26,6 +27,7 @@ const SHAPES = Object.freeze({
   refresh: svg`<path d="M13.2 6.5A5.5 5.5 0 0 0 3.4 5M2.8 9.5a5.5 5.5 0 0 0 9.8 1.5M3.2 2.2V5H6M12.8 13.8V11H10" />`,
   search: svg`<circle cx="7" cy="7" r="4.5" /><path d="M10.4 10.4l3.3 3.3" />`,
   settings: svg`<path d="M2 4.5h6M12 4.5h2M2 11.5h2M8 11.5h6" /><circle cx="10" cy="4.5" r="1.8" /><circle cx="6" cy="11.5" r="1.8" />`,
+  star: svg`<path d="M8 2l1.9 3.9 4.2.6-3 3 .7 4.2L8 11.700l-3.800 2 .7-4.200-3-3 4.200-.6z" />`,
   stop: svg`<rect x="4" y="4" width="8" height="8" rx="1" />`,
   sun: svg`<circle cx="8" cy="8" r="2.8" /><path d="M8 1.5v1.4M8 13.1v1.4M1.5 8h1.4M13.1 8h1.4M3.4 3.4l1 1M11.6 11.6l1 1M12.6 3.4l-1 1M4.4 11.6l-1 1" />`,
   trash: svg`<path d="M2.5 4.2h11M6 4V2.5h4V4M4 4.2l.6 9a.8.8 0 0 0 .8.8h5.2a.8.8 0 0 0 .8-.8l.6-9M6.7 7v4.2M9.3 7v4.2" />`,
@@ -33,7 +35,9 @@ const SHAPES = Object.freeze({
   warning: svg`<path d="M8 2.2l6.2 11H1.8zM8 6.6v3M8 11.4v.1" />`,
 });
 
-/** @param {keyof typeof SHAPES} name the text beside it says what it means */
+/** @typedef {keyof typeof SHAPES} IconName */
+
+/** @param {IconName} name the text beside it says what it means */
 export function icon(name) {
   return html`<svg class="icon-shape" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
     ${SHAPES[name]}

@@ -3,15 +3,14 @@
 import { languageButton, themeButton } from './appearance_buttons.js';
 import { makeRenderer } from './renderer.js';
 import { explain } from './failures.js';
-import { opensPage, pageAddress } from './navigation.js';
+import { currentPlace, opensPage, pageAddress } from './navigation.js';
 import { t } from './i18n.js';
 import { kernel } from './kernel.js';
 import { kernelState, onKernelState } from './kernel_state.js';
 import { html, nothing } from './lit.js';
+import { onRunning, runningTurns } from './running.js';
 import { onThemeChange } from './theme.js';
 import { toastFailure } from './toast.js';
-
-/** @typedef {import('./navigation.js').Page} Page */
 
 /** A kernel in one of these states needs no words. */
 const QUIET_STATES = new Set(['running', 'idle']);
@@ -19,44 +18,69 @@ const QUIET_STATES = new Set(['running', 'idle']);
 /**
  * Draws into `<header id="top-bar">`.
  *
- * @param {{ page: Page, middle?: () => unknown }} what `middle`: what this page adds to the bar
- * @returns {() => void} draws it again, after a change of what `middle` reads
+ * @param {() => unknown} middle what the page that is shown adds to the bar
+ * @param {() => unknown} tools what stands before language and theme
+ * @returns {() => void} draws it again, after a change of the place or of what these read
  */
-export function mountTopBar({ page, middle = () => nothing }) {
+export function mountTopBar(middle, tools) {
   const container = /** @type {HTMLElement} */ (document.getElementById('top-bar'));
   const draw = makeRenderer(
     container,
     () => html`
-      <a class="skip-link" href="#main">${t('bar.skip')}</a>
+      <a class="skip-link" href="#main" @click=${toMain}>${t('bar.skip')}</a>
       <a class="brand" href=${pageAddress('repos')} @click=${opensPage('repos', failing)}>
-        <span class="brand-mark" aria-hidden="true"></span>codekernel
+        <span class="brand-mark" aria-hidden="true"></span
+        ><span class="brand-name">codekernel</span>
       </a>
       <nav class="top-nav" aria-label=${t('bar.navigation')}>
-        ${navLink('repos', page)} ${navLink('settings', page)}
+        ${navLink('repos')} ${navLink('settings')}
       </nav>
       <div class="top-middle">${middle()}</div>
-      <div class="top-tools">${stateBadge()} ${languageButton()} ${themeButton()}</div>
+      <div class="top-tools">
+        ${runningBadge()} ${tools()} ${stateBadge()} ${languageButton()} ${themeButton()}
+      </div>
     `,
   );
   onKernelState(draw);
   onThemeChange(draw);
+  onRunning(draw);
   return draw;
 }
 
 const failing = { failed: toastFailure };
 
-/**
- * @param {'repos' | 'settings'} target
- * @param {Page} page
- */
-function navLink(target, page) {
+/** The address belongs to the page, so the link does not change it. @param {Event} event */
+function toMain(event) {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
+/** @param {'repos' | 'settings'} target */
+function navLink(target) {
   return html`<a
     class="nav-link"
     href=${pageAddress(target)}
-    aria-current=${target === page ? 'page' : nothing}
+    aria-current=${target === currentPlace().page ? 'page' : nothing}
     @click=${opensPage(target, failing)}
     >${t(`bar.${target}`)}</a
   >`;
+}
+
+/** Answers and agents that are at work, wherever one is; it leads to one of them. */
+function runningBadge() {
+  const turns = runningTurns();
+  if (turns.length === 0) return nothing;
+  const { repoName, conversation } = turns[0];
+  const which = { repoName, part: 'talk', conversation };
+  const text = t('bar.running', { count: turns.length });
+  return html`<span class="visually-hidden" role="status">${text}</span
+    ><a
+      class="running-badge"
+      href=${pageAddress('repository', which)}
+      title=${turns.map((turn) => `${turn.repoName}: ${turn.topic}`).join('\n')}
+      @click=${opensPage('repository', { ...which, ...failing })}
+      ><span class="spinner" aria-hidden="true"></span>${text}</a
+    >`;
 }
 
 function stateBadge() {

@@ -1,23 +1,27 @@
-/** The dialog that adds a repository. */
+/** The dialog that adds a repository: choose a folder, see what would be indexed, add it. */
 
 import { formActions, openDialog } from '../common/dialog.js';
-import { findFolderProblem, folderName, tidyPath } from '../common/folders.js';
+import { findFolderProblem, tidyPath } from '../common/folders.js';
 import { t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { hostInfo, kernel } from '../common/kernel.js';
 import { html, live, nothing } from '../common/lit.js';
 import { failureState } from '../common/states.js';
+import { FolderBrowser } from './folder_browser.js';
+import { FolderPreview } from './folder_preview.js';
 
 /**
  * Ask for a folder until it is registered.
  *
+ * @param {{ folder?: string, note?: string }} [start] what is known already
  * @returns {Promise<string | undefined>} the new repository's name
  */
-export async function createRepository() {
+export async function createRepository({ folder, note = '' } = {}) {
   const host = await hostInfo().catch(() => ({ canChooseFolder: false, folder: '' }));
-  const form = new CreateForm(host.folder, host.canChooseFolder);
+  const form = new CreateForm(folder ?? host.folder, host.canChooseFolder, note);
   return openDialog({
     title: t('create.title'),
+    wide: true,
     body: (handle) => form.template(handle),
   });
 }
@@ -30,24 +34,31 @@ class CreateForm {
   failure = null;
   /** @type {'empty' | 'relative' | null} */
   problem = null;
+  /** @type {Handle | null} */
+  #handle = null;
 
   /**
    * @param {string} folder
    * @param {boolean} canChoose
+   * @param {string} note
    */
-  constructor(folder, canChoose) {
+  constructor(folder, canChoose, note) {
     this.folder = folder;
     this.canChoose = canChoose;
+    this.note = note;
+    const draw = () => this.#handle?.draw();
+    this.preview = new FolderPreview(draw);
+    this.browser = canChoose ? null : new FolderBrowser(draw, (path) => this.take(path));
+    this.browser?.open(folder);
+    if (folder) this.preview.ask(folder);
   }
 
   /** @param {Handle} handle */
   template(handle) {
-    const name = folderName(this.folder);
-    return html`<form
-      novalidate
-      @submit=${(/** @type {Event} */ event) => this.submit(event, handle)}
-    >
+    this.#handle = handle;
+    return html`<form novalidate @submit=${(/** @type {Event} */ event) => this.submit(event)}>
       <div class="dialog-body">
+        ${this.note ? html`<p class="notice">${this.note}</p>` : nothing}
         ${this.failure ? failureState(this.failure) : nothing}
         <div class="field">
           <label for="create-folder">${t('create.folder')}</label>
@@ -62,11 +73,11 @@ class CreateForm {
               aria-describedby="create-folder-hint"
               aria-invalid=${this.problem ? 'true' : 'false'}
               .value=${live(this.folder)}
-              @input=${(/** @type {any} */ { target }) => this.take(target.value, handle)}
+              @input=${(/** @type {any} */ { target }) => this.take(target.value)}
             />
             ${
               this.canChoose
-                ? html`<button class="button" type="button" @click=${() => this.choose(handle)}>
+                ? html`<button class="button" type="button" @click=${() => this.choose()}>
                     ${icon('folder')} ${t('act.choose')}
                   </button>`
                 : nothing
@@ -76,68 +87,50 @@ class CreateForm {
             ${t(this.problem ? `create.folder.${this.problem}` : 'create.folder.hint')}
           </p>
         </div>
-        <div class="field">
-          <label for="create-name">${t('create.name')}</label>
-          <input
-            id="create-name"
-            class="input"
-            readonly
-            aria-describedby="create-name-hint"
-            .value=${name}
-          />
-          <p id="create-name-hint" class="hint">${t('create.name.hint')}</p>
-        </div>
+        ${this.browser?.template() ?? nothing} ${this.preview.template()}
       </div>
       ${formActions({ submit: t('create.submit'), busy: this.isBusy, close: handle.close })}
     </form>`;
   }
 
-  /**
-   * @param {string} folder
-   * @param {Handle} handle
-   */
-  take(folder, handle) {
+  /** @param {string} folder */
+  take(folder) {
     this.folder = folder;
     this.problem = null;
     this.failure = null;
-    handle.draw();
+    this.preview.ask(folder);
+    this.#handle?.draw();
   }
 
-  /** @param {Handle} handle */
-  async choose(handle) {
+  async choose() {
     try {
       const { folder } = await kernel.host('chooseFolder');
-      if (folder) this.take(folder, handle);
+      if (folder) this.take(folder);
     } catch (failure) {
       this.failure = failure;
-      handle.draw();
+      this.#handle?.draw();
     }
   }
 
-  /**
-   * @param {Event} event
-   * @param {Handle} handle
-   */
-  async submit(event, handle) {
+  /** @param {Event} event */
+  async submit(event) {
     event.preventDefault();
     if (this.isBusy) return;
     this.problem = findFolderProblem(this.folder);
     this.failure = null;
     this.isBusy = !this.problem;
-    handle.draw();
+    this.#handle?.draw();
     if (this.problem) {
       document.getElementById('create-folder')?.focus();
       return;
     }
-    const path = tidyPath(this.folder);
-    const repoName = folderName(path);
     try {
-      await kernel.createRepo({ repoName, path });
-      handle.close(repoName);
+      const { repoName } = await kernel.registerFolder({ path: tidyPath(this.folder) });
+      this.#handle?.close(repoName);
     } catch (failure) {
       this.isBusy = false;
       this.failure = failure;
-      handle.draw();
+      this.#handle?.draw();
     }
   }
 }

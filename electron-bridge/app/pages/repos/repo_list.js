@@ -1,6 +1,6 @@
 /** The list itself, as templates; keys move through it. */
 
-import { formatAgo, formatTime } from '../common/format.js';
+import { formatAgo, formatBytes, formatTime } from '../common/format.js';
 import { opensPage, pageAddress } from '../common/navigation.js';
 import { t, tParts } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
@@ -11,9 +11,14 @@ import { toastFailure } from '../common/toast.js';
 
 /**
  * @param {Repo[]} repos
- * @param {{ times: Record<string, number>, remove: (repo: Repo) => void, canFilter: boolean }} more
+ * @param {{
+ *   times: Record<string, number>,
+ *   indexes: Map<string, import('./repo_order.js').IndexEntry>,
+ *   remove: (repo: Repo) => void,
+ *   canFilter: boolean,
+ * }} more
  */
-export function repoList(repos, { times, remove, canFilter }) {
+export function repoList(repos, { times, indexes, remove, canFilter }) {
   return html`<ul
       class="card repo-list"
       aria-label=${t('repos.list')}
@@ -22,7 +27,7 @@ export function repoList(repos, { times, remove, canFilter }) {
       ${repeat(
         repos,
         ({ name }) => name,
-        (repo) => repoRow(repo, times[repo.name], remove),
+        (repo) => repoRow(repo, times[repo.name], indexes.get(repo.name), remove),
       )}
     </ul>
     <p class="repo-keys faint" aria-hidden="true">
@@ -42,9 +47,10 @@ export function repoList(repos, { times, remove, canFilter }) {
 /**
  * @param {Repo} repo
  * @param {number | undefined} time
+ * @param {import('./repo_order.js').IndexEntry | undefined} index
  * @param {(repo: Repo) => void} remove
  */
-function repoRow(repo, time, remove) {
+function repoRow(repo, time, index, remove) {
   const { name, path } = repo;
   return html`<li class="repo-row">
     <a
@@ -55,6 +61,7 @@ function repoRow(repo, time, remove) {
       <span class="repo-name">${name}</span>
       <span class="repo-path" title=${path}>${path}</span>
     </a>
+    ${index ? indexFacts(index) : nothing}
     <span class="repo-time" title=${time ? formatTime(time) : ''}>
       ${time ? t('repos.opened.at', { ago: formatAgo(time) }) : t('repos.opened.never')}
     </span>
@@ -68,6 +75,17 @@ function repoRow(repo, time, remove) {
       ${icon('trash')}
     </button>
   </li>`;
+}
+
+/** @param {import('./repo_order.js').IndexEntry} index */
+function indexFacts({ files, sizeBytes, gone, openIn }) {
+  if (gone) return html`<span class="badge bad">${t('repos.gone')}</span>`;
+  if (files === 0) return html`<span class="repo-size">${t('repos.notIndexed')}</span>`;
+  const text = t('repos.size', { count: files, size: formatBytes(sizeBytes) });
+  return html`<span class="repo-size">
+    ${openIn.length > 0 ? html`<span class="badge good">${t('repos.followed')}</span>` : nothing}
+    ${text}
+  </span>`;
 }
 
 /**

@@ -1,17 +1,19 @@
 /** The page of one repository: opens it, and shows its tabs. */
 
 import { makeRenderer } from '../common/renderer.js';
-import { addTexts, onLanguageChange, t } from '../common/i18n.js';
+import { addTexts, t } from '../common/i18n.js';
 import { onKernelState } from '../common/kernel_state.js';
 import { html, nothing } from '../common/lit.js';
+import { noteAddress } from '../common/navigation.js';
 import { noteOpened } from '../common/recent.js';
-import { mountTopBar } from '../common/top_bar.js';
 import { mountIndex } from './index/index_view.js';
 import { StatusWatch } from './index/status_watch.js';
 import { statusLine } from './index/status_line.js';
 import { mountSearch } from './search/search_view.js';
 import { banner, insteadOfTabs, noRepository } from './session/banner.js';
+import { RunningWatch } from './session/running_watch.js';
 import { Session } from './session/session.js';
+import { Taskbar } from './session/taskbar.js';
 import { TABS, tabOf } from './session/tab_keys.js';
 import { tabList } from './session/tabs.js';
 import { mountConversation } from './conversation/conversation_view.js';
@@ -21,6 +23,8 @@ import { en } from './texts/en.js';
 import { zh } from './texts/zh.js';
 
 /** @typedef {import('./session/tab_keys.js').Tab} Tab */
+/** @typedef {import('../common/page_address.js').Place} Place */
+/** @typedef {Pick<Place, 'query' | 'opened' | 'conversation'>} TabPlace what a tab has in the address */
 
 /**
  * What every tab is given.
@@ -30,19 +34,15 @@ import { zh } from './texts/zh.js';
  * @property {Session} session
  * @property {StatusWatch} watch
  * @property {Viewer} viewer
- * @property {(tab: Tab) => void} showTab
+ * @property {RunningWatch} running
+ * @property {(tab: Tab, place?: TabPlace) => void} showTab
+ * @property {(tab: Tab, place: TabPlace, options?: { isNew?: boolean }) => void} note writes what a
+ *   tab shows into the address; with `isNew`, back leads to what it showed before
  */
 
-/** @typedef {{ shown: () => void, hidden?: () => void }} View */
+/** @typedef {{ shown: (place: TabPlace) => void, hidden?: () => void }} View */
 
 addTexts({ en, zh });
-
-const repoName = new URLSearchParams(location.search).get('repo') ?? '';
-const main = /** @type {HTMLElement} */ (document.getElementById('main'));
-const session = new Session(repoName);
-const watch = new StatusWatch(session);
-/** @type {Page} */
-const page = { repoName, session, watch, viewer: new Viewer(), showTab };
 
 const MOUNTS = {
   search: mountSearch,
@@ -50,77 +50,150 @@ const MOUNTS = {
   index: mountIndex,
   usage: mountUsage,
 };
-/** @type {Partial<Record<Tab, View>>} */
-const views = {};
-const panels = { search: panel(), talk: panel(), index: panel(), usage: panel() };
-/** @type {Tab} */
-let current = tabOf(location.hash) ?? 'search';
 
-const draw = makeRenderer(main, template);
-const drawBar = mountTopBar({ page: 'repository', middle });
+/**
+ * @param {HTMLElement} main
+ * @param {import('../shell/main.js').Shell} shell
+ * @param {Place} place
+ * @returns {import('../shell/main.js').MountedPage}
+ */
+export function mount(main, shell, { repoName = '' }) {
+  const session = new Session(repoName);
+  const watch = new StatusWatch(session);
+  const running = new RunningWatch(session);
+  const taskbar = new Taskbar(watch);
+  /** @type {Page} */
+  const page = { repoName, session, watch, viewer: new Viewer(), running, showTab, note };
 
-function template() {
-  if (!repoName) return noRepository();
-  const instead = insteadOfTabs(session);
-  if (instead) return instead;
-  return html`${banner(session)} ${tabList(current, showTab)}
-  ${TABS.map(
-    (tab) =>
-      html`<section
-        class="panel"
-        role="tabpanel"
-        id="panel-${tab}"
-        aria-labelledby="tab-${tab}"
-        ?hidden=${tab !== current}
-      >
-        ${panels[tab]}
-      </section>`,
-  )}`;
+  /** @type {Partial<Record<Tab, View>>} */
+  const views = {};
+  const panels = { search: panel(), talk: panel(), index: panel(), usage: panel() };
+  /** What each tab has in the address. @type {Record<Tab, TabPlace>} */
+  const places = { search: {}, talk: {}, index: {}, usage: {} };
+  /** @type {Tab | null} */
+  let current = null;
+  let isShown = false;
+
+  const draw = makeRenderer(main, template);
+
+  function template() {
+    if (!repoName) return noRepository();
+    const instead = insteadOfTabs(session);
+    if (instead) return instead;
+    return html`${banner(session)} ${tabList(current ?? 'search', running.turns.length, showTab)}
+    ${TABS.map(
+      (tab) =>
+        html`<section
+          class="panel"
+          role="tabpanel"
+          id="panel-${tab}"
+          aria-labelledby="tab-${tab}"
+          ?hidden=${tab !== current}
+        >
+          ${panels[tab]}
+        </section>`,
+    )}`;
+  }
+
+  function middle() {
+    if (!repoName) return nothing;
+    return html`<h1 class="repository-name" title=${session.now.path || repoName}>${repoName}</h1>
+      ${statusLine(watch, () => showTab('index'))}`;
+  }
+
+  /**
+   * @param {Tab} tab
+   * @param {TabPlace} [place] else it shows what it showed before
+   */
+  function showTab(tab, place = places[tab]) {
+    const isNew = tab !== current;
+    arrive(tab, place);
+    if (isShown) noteAddress(addressOf(tab), { replace: !isNew });
+  }
+
+  /**
+   * @param {Tab} tab
+   * @param {TabPlace} place
+   */
+  function arrive(tab, place) {
+    if (current && tab !== current) views[current]?.hidden?.();
+    current = tab;
+    places[tab] = place;
+    draw();
+    queueMicrotask(showCurrent);
+  }
+
+  function showCurrent() {
+    if (!current || !isShown) return;
+    const isFirst = !views[current];
+    views[current] ??= MOUNTS[current](panels[current], page);
+    views[current]?.shown(places[current]);
+    if (isFirst) draw();
+  }
+
+  /** @type {Page['note']} */
+  function note(tab, place, { isNew = false } = {}) {
+    places[tab] = place;
+    if (isShown && tab === current) noteAddress(addressOf(tab), { replace: !isNew });
+  }
+
+  /**
+   * @param {Tab} tab
+   * @returns {Place}
+   */
+  function addressOf(tab) {
+    return { page: 'repository', repoName, part: tab, ...places[tab] };
+  }
+
+  /** What a view draws into; it stays while other tabs are shown. */
+  function panel() {
+    const element = document.createElement('div');
+    element.className = 'panel-body';
+    return element;
+  }
+
+  session.onChange(draw);
+  session.onChange(shell.draw);
+  watch.onChange(shell.draw);
+  running.onChange(draw);
+  running.onChange(shell.draw);
+  const endKernelState = onKernelState(draw);
+
+  return {
+    show: (place) => {
+      const tab = tabOf(place.part);
+      const isBack = !isShown && !tab && current !== null && !place.query && !place.opened;
+      isShown = true;
+      if (!repoName) return;
+      noteOpened(repoName);
+      session.show();
+      arrive(tab ?? current ?? 'search', isBack ? places[current ?? 'search'] : tabPlace(place));
+      noteAddress(addressOf(current ?? 'search'), { replace: true });
+    },
+    hide: () => {
+      if (current) views[current]?.hidden?.();
+      isShown = false;
+      taskbar.show(-1);
+      session.hide();
+    },
+    title: () => {
+      const count = running.turns.length > 0 ? `(${running.turns.length}) ` : '';
+      return repoName ? `${count}${repoName} · codekernel` : t('session.noName');
+    },
+    middle,
+    remove: () => {
+      endKernelState();
+      watch.end();
+      running.end();
+      session.end();
+    },
+  };
 }
 
-function middle() {
-  if (!repoName) return nothing;
-  return html`<h1 class="repository-name" title=${session.now.path || repoName}>${repoName}</h1>
-    ${statusLine(watch, () => showTab('index'))}`;
-}
-
-/** @param {Tab} tab */
-function showTab(tab) {
-  if (tab !== current) views[current]?.hidden?.();
-  current = tab;
-  if (tabOf(location.hash) !== tab) history.replaceState(null, '', `#${tab}`);
-  draw();
-  queueMicrotask(showCurrent);
-}
-
-function showCurrent() {
-  views[current] ??= MOUNTS[current](panels[current], page);
-  views[current]?.shown();
-}
-
-/** What a view draws into; it stays while other tabs are shown. */
-function panel() {
-  const element = document.createElement('div');
-  element.className = 'panel-body';
-  return element;
-}
-
-function entitle() {
-  document.title = repoName ? `${repoName} · codekernel` : t('session.noName');
-}
-
-globalThis.addEventListener('hashchange', () => {
-  const tab = tabOf(location.hash);
-  if (tab && tab !== current) showTab(tab);
-});
-session.onChange(draw);
-session.onChange(drawBar);
-watch.onChange(drawBar);
-onKernelState(draw);
-onLanguageChange(entitle);
-entitle();
-if (repoName) {
-  noteOpened(repoName);
-  session.open();
-  showCurrent();
+/**
+ * @param {Place} place
+ * @returns {TabPlace}
+ */
+function tabPlace({ query, opened, conversation }) {
+  return { query, opened, conversation };
 }

@@ -46,7 +46,6 @@ export function chatModel(store, row, index) {
         label: t('chat.url'),
         hint: t('chat.url.hint'),
         placeholder: 'https://…/v1/chat/completions',
-        list: 'endpoints',
       })}
       ${keyField(store, row, path)}
       <div class="config-fields">

@@ -9,7 +9,6 @@ import { html, live, nothing } from '../common/lit.js';
  * @property {string} label
  * @property {unknown} [hint]
  * @property {string} [placeholder]
- * @property {string} [list] id of a datalist
  * @property {(value: string) => void} [after] called when the field loses the focus
  */
 
@@ -90,7 +89,7 @@ export function checkField(store, path, { label, hint, isDisabled = false }) {
  * @param {string} kind
  * @param {'text' | 'decimal'} mode
  */
-function inputField(store, path, { label, hint, placeholder, list, after }, kind, mode) {
+function inputField(store, path, { label, hint, placeholder, after }, kind, mode) {
   return framed(
     store,
     path,
@@ -105,7 +104,6 @@ function inputField(store, path, { label, hint, placeholder, list, after }, kind
         autocomplete="off"
         spellcheck="false"
         placeholder=${placeholder ?? nothing}
-        list=${list ?? nothing}
         .value=${live(String(store.value(path) ?? ''))}
         @input=${(/** @type {any} */ { target }) => store.set(path, target.value)}
         @change=${(/** @type {any} */ { target }) => after?.(target.value)}

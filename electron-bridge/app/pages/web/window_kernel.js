@@ -34,11 +34,12 @@ export function makeWindowKernel(connection) {
       try {
         const fields = { repoName };
         const { state } = await calls.request({ call: 'openRepo', fields }, { isFirst: true });
-        if (state === 'prepared') emit('sessionPrepared');
+        if (state === 'prepared') emit('sessionPrepared', { repoName });
       } catch (failure) {
         if (connection.state !== 'running') return; // it broke again, and is reported again
+        const lost = repoName;
         repoName = '';
-        emit('sessionLost', { failure });
+        emit('sessionLost', { repoName: lost, failure });
       }
     }
     if (connection.state === 'running') calls.open();
@@ -50,11 +51,11 @@ export function makeWindowKernel(connection) {
     } else if (state === 'restarting') {
       calls.interrupt();
       conversations.end(lostFailure());
-      if (repoName && reason) emit('sessionCrashed', { failure: reason });
+      if (repoName && reason) emit('sessionCrashed', { repoName, failure: reason });
     } else if (reason) {
       calls.end(reason);
       conversations.end(reason);
-      if (repoName) emit('sessionLost', { failure: reason });
+      if (repoName) emit('sessionLost', { repoName, failure: reason });
     }
     emit('kernelState', { state, ...(reason && { failure: reason }) });
   };

@@ -50,7 +50,7 @@ class RepositoryQueries:
         settings = load_settings_file(file)[0] if file.exists() else build_default_settings()
         fields = {
             "conversationId": time.time_ns() // 1_000_000,
-            "modelName": choose_model(settings, None, file),
+            "modelName": choose_model(settings, None),
             "query": question,
             "turnKey": str(uuid.uuid4()),
         }

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
 from codekernel.adapters.mcp.methods import make_methods
+from codekernel.adapters.mcp.repositories import McpRepositories
+from codekernel.adapters.mcp.roots import RootsFollower
 from codekernel.adapters.mcp.server import McpLineServer
 from codekernel.adapters.mcp.tools import MCP_LIMITS, McpTools
 from codekernel.agent.tool import ToolContext
@@ -22,7 +24,8 @@ from codekernel.protocol.messages.kernel import Attach
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.runtime.clients import ClientInfo, ModeClient
 from codekernel.runtime.repo_folders import register_folder, require_repo_folder
-from codekernel.runtime.sessions import Session, SessionServices, SessionSupervisor, SessionTable
+from codekernel.runtime.savings import record_search
+from codekernel.runtime.sessions import SessionServices, SessionSupervisor, SessionTable
 from codekernel.runtime.workspace import Workspace
 from codekernel.settings.local_models import choose_model
 from codekernel.storage.user_data import UserData
@@ -31,6 +34,7 @@ from codekernel.transport.lines import Line
 from codekernel.transport.local_endpoint import LocalPipe
 
 if TYPE_CHECKING:  # imported with the first question
+    from codekernel.conversation.retriever import RepositoryAccess
     from codekernel.conversation.turn import RunningQuestionTurn
 
 _SESSION_ID = 1
@@ -50,9 +54,11 @@ def attach_mcp(
     services: AttachedServices, info: ClientInfo, asked: Attach, pipe: LocalPipe
 ) -> ModeClient:
     """Return a client that speaks MCP about the folder it asked for. Raises WrongParam."""
-    folder = Path(asked.folder)
+    folder = Path(asked.folder or services.user_data.root)
     if not folder.is_absolute():
         raise WrongParam(f"the path of a folder must be absolute, got {asked.folder!r}")
+    if not asked.folder and not asked.follow_roots:
+        raise WrongParam("a folder is required unless the roots of the client are followed")
     events = _SessionEvents()
     supervisor = SessionSupervisor(services.session_services, events, services.sessions)
     server = McpLineServer(pipe)
@@ -60,9 +66,18 @@ def attach_mcp(
     def serve(lines: Iterator[Line]) -> None:
         # On a thread of the repository: the handshake does not wait for it.
         opened = partial(_open_session, services, folder, supervisor, events, pipe)
-        repository = IndexedRepository(folder, opened)
+        repository = IndexedRepository(folder, opened if asked.folder else _refuse_no_folder)
+        own = _make_tools(services, repository, supervisor)
+        repositories = McpRepositories(
+            own if asked.folder else None,
+            services.repos,
+            services.session_services.workspaces,
+            partial(_make_workspace_tools, services),
+        )
+        roots = RootsFollower(repositories.expect_roots, repositories.set_roots)
+        methods = make_methods(own, repositories)
         try:
-            server.serve(make_methods(_make_tools(services, repository, supervisor)), lines)
+            server.serve(methods, lines, roots if asked.follow_roots else None)
         finally:
             events.end("the client has ended")
             repository.close()
@@ -133,30 +148,54 @@ def _open_session(
 def _make_tools(
     services: AttachedServices, repository: IndexedRepository, supervisor: SessionSupervisor
 ) -> McpTools:
+    def open_access(cancel: CancelToken) -> "RepositoryAccess":
+        repository.wait_for_lexical_index(cancel)
+        if session := supervisor.find(_SESSION_ID):
+            return session.build_repository_access()
+        raise SessionNotFound("the repository is closed")
+
+    return _build_tools(services, repository, open_access)
+
+
+def _make_workspace_tools(
+    services: AttachedServices, repository: IndexedRepository, workspace: Workspace
+) -> McpTools:
+    """Return the tools of a repository that was opened for a call."""
+
+    def open_access(cancel: CancelToken) -> "RepositoryAccess":
+        repository.wait_for_lexical_index(cancel)
+        return workspace.build_repository_access(has_mirror=services.session_services.has_mirror)
+
+    return _build_tools(services, repository, open_access)
+
+
+def _build_tools(
+    services: AttachedServices,
+    repository: IndexedRepository,
+    open_access: "Callable[[CancelToken], RepositoryAccess]",
+) -> McpTools:
     # No tool writes, so the journal stays empty.
     journal = ChangeJournal.from_user_data(services.user_data.root, "mcp", repository.root)
     context = ToolContext(repository.root, journal, limits=MCP_LIMITS)
+    record = partial(record_search, services.user_data)
+    return McpTools(repository, partial(_begin_turn, open_access, services), context, record)
 
-    def find_session(cancel: CancelToken) -> Session:
-        repository.wait_for_lexical_index(cancel)
-        if session := supervisor.find(_SESSION_ID):
-            return session
-        raise SessionNotFound("the repository is closed")
 
-    return McpTools(repository, partial(_begin_turn, find_session, services.user_data), context)
+def _refuse_no_folder() -> OpenedIndex:
+    raise WrongParam("codekernel was started outside of a project")
 
 
 @contextmanager
 def _begin_turn(
-    find_session: Callable[[CancelToken], Session],
-    user_data: UserData,
+    open_access: "Callable[[CancelToken], RepositoryAccess]",
+    services: AttachedServices,
     question: str,
     model: str | None,
     cancel: CancelToken,
 ) -> "Iterator[RunningQuestionTurn]":
     """Begin a turn of a new conversation, with the settings as they are now. Raises KernelError."""
-    session = find_session(cancel)
-    name = choose_model(session.services.settings.current, model, user_data.settings_file)
-    conversations = session.services.conversations()
+    access, shared = open_access(cancel), services.session_services
+    name = choose_model(shared.settings.current, model)
+    conversations = shared.conversations()
     number = time.time_ns() // 1_000_000
-    yield conversations.begin(number, question, name, session.build_repository_access(), cancel)
+    yield conversations.begin(number, question, name, access, cancel)

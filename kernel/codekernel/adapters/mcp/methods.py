@@ -7,12 +7,14 @@ import json
 import mimetypes
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, unquote
 
 from codekernel.adapters.indexed_repository import ProgressCallback, dump_index_status
 from codekernel.adapters.mcp.protocol import INVALID_PARAMS, McpError, Message, Params
+from codekernel.adapters.mcp.repositories import REPO_FIELD, McpRepositories
 from codekernel.adapters.mcp.server import McpMethod
 from codekernel.adapters.mcp.tools import FIRST_TOOL, TOOL_TITLES, McpTools
 from codekernel.agent.tool_policy import ToolError
@@ -31,6 +33,8 @@ PAGE_SIZE = 500
 
 JSON_MIME_TYPE, TEXT_MIME_TYPE = "application/json", "text/plain"
 
+
+REPO_DESCRIPTION = "other repositories: names or folders, with commas; * for all"
 
 # Understood by Claude Code, which else loads schemas when a model asks for them.
 _ALWAYS_LOADED = {"anthropic/alwaysLoad": True}
@@ -51,9 +55,11 @@ def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": fields, **required}
 
 
-def make_methods(toolbox: McpTools) -> Mapping[str, McpMethod]:
-    """Return the methods by their names."""
-    methods = _RepositoryMethods(toolbox)
+def make_methods(
+    toolbox: McpTools, repositories: McpRepositories | None = None
+) -> Mapping[str, McpMethod]:
+    """Return the methods by their names; without ``repositories`` of one repository alone."""
+    methods = _RepositoryMethods(toolbox, repositories)
     return {
         "tools/list": methods.list_tools,
         "tools/call": methods.call_tool,
@@ -64,8 +70,9 @@ def make_methods(toolbox: McpTools) -> Mapping[str, McpMethod]:
 
 
 class _RepositoryMethods:
-    def __init__(self, toolbox: McpTools) -> None:
+    def __init__(self, toolbox: McpTools, repositories: McpRepositories | None) -> None:
         self._toolbox = toolbox
+        self._repositories = repositories
         self._tools = toolbox.make_registry()
 
     def list_tools(self, *_: object) -> Message:
@@ -76,7 +83,7 @@ class _RepositoryMethods:
                 "name": name,
                 "title": title,
                 "description": specs[name].description,
-                "inputSchema": compact_schema(specs[name].parameters),
+                "inputSchema": self._make_schema(name, specs[name].parameters),
                 "annotations": {"readOnlyHint": True, "openWorldHint": name == "ask"},
             }
             | ({"_meta": _ALWAYS_LOADED} if name == FIRST_TOOL else {})
@@ -84,13 +91,31 @@ class _RepositoryMethods:
         ]
         return {"tools": tools}
 
+    def _make_schema(self, name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        schema = compact_schema(parameters)
+        if self._repositories is None:
+            return schema
+        field = {"type": "string"}
+        if name == FIRST_TOOL:
+            field = {"description": REPO_DESCRIPTION, **field}
+        return {**schema, "properties": {**schema["properties"], REPO_FIELD: field}}
+
+    @contextmanager
+    def _open_default(self) -> Iterator[McpTools]:
+        if self._repositories is None:
+            yield self._toolbox
+        else:
+            with self._repositories.open_default() as tools:
+                yield tools
+
     def call_tool(self, params: Params, cancel: CancelToken, report: ProgressCallback) -> Message:
         """Call a tool; its failures are results, too."""
         name = params["name"]
         if name not in self._tools:
             names = ", ".join(TOOL_TITLES)
             raise McpError(INVALID_PARAMS, f"There is no tool {name}. Tools: {names}.")
-        outcome = self._toolbox.call(name, params.get("arguments") or {}, cancel, report)
+        call = (self._repositories or self._toolbox).call
+        outcome = call(name, params.get("arguments") or {}, cancel, report)
         text = mask_secrets(outcome.text).text
         result = {"content": [{"type": "text", "text": text}], "isError": not outcome.success}
         # A client that gets both shows its model the data, but the text is meant for models.
@@ -100,7 +125,8 @@ class _RepositoryMethods:
     def list_resources(self, params: Params, *_: object) -> Message:
         """List the index status, then every indexed file, in the order of the paths."""
         cursor = params.get("cursor")
-        files = self._toolbox.repository.index.query_catalog(Catalog.list_files)
+        with self._open_default() as tools:
+            files = tools.repository.index.query_catalog(Catalog.list_files)
         paths = sorted(files)
         first = bisect_right(paths, _decode_cursor(cursor)) if cursor else 0
         here = paths[first : first + PAGE_SIZE]
@@ -136,14 +162,18 @@ class _RepositoryMethods:
 
     def _read(self, uri: str) -> tuple[str, str]:
         """Return the text of the index status or a file, and its type. Raises KernelError."""
+        with self._open_default() as tools:
+            return self._read_from(tools, uri)
+
+    def _read_from(self, tools: McpTools, uri: str) -> tuple[str, str]:
         if uri == STATUS_URI:
-            repository = self._toolbox.repository
+            repository = tools.repository
             status = dump_index_status(repository.get_status(), str(repository.root.folder))
             return json.dumps(status, indent=2), JSON_MIME_TYPE
         if not uri.startswith(FILE_URI_PREFIX):
             raise ToolError(f"There is no resource {uri}: see resources/list.")
         path = unquote(uri.removeprefix(FILE_URI_PREFIX), errors="surrogateescape")
-        text = load_text_file(self._toolbox.context, path).text
+        text = load_text_file(tools.context, path).text
         return text.encode("utf-8", "replace").decode(), _guess_mime_type(path)
 
 

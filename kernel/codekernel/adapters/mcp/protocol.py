@@ -42,8 +42,9 @@ INSTRUCTIONS = (
     "codekernel has an index of this repository that follows its files. Use search first, in plain"
     " words or with names, before grep or reading whole files; then read the lines it names. calls"
     " says who calls what and what a change reaches, history why lines are as they are. Paths are"
-    " relative to the repository. A remark in brackets at the end of an answer says what was left"
-    " out or what the index lacks. [masked: ...] stands for a secret; never write it into a file."
+    " relative to the repository; repo names another one, or several for search. A remark in"
+    " brackets at the end of an answer says what was left out or what the index lacks."
+    " [masked: ...] stands for a secret; never write it into a file."
 )
 
 CAPABILITIES = {

@@ -12,6 +12,7 @@ from typing import Any
 from codekernel.adapters.indexed_repository import ProgressCallback, ignore_progress
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.protocol import McpError, Message, Params
+from codekernel.adapters.mcp.roots import RootsFollower
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.untrusted_text import escape_json
 from codekernel.errors import Cancelled, KernelError, KernelUnavailable, RefusedByKernel
@@ -49,8 +50,14 @@ def encode_message(message: Message | list[Message]) -> bytes:
 class McpServer:
     """One client: the version it speaks, and its requests that are not answered."""
 
-    def __init__(self, methods: Mapping[str, McpMethod], version: str = "") -> None:
+    def __init__(
+        self,
+        methods: Mapping[str, McpMethod],
+        version: str = "",
+        roots: RootsFollower | None = None,
+    ) -> None:
         self._methods = methods
+        self._roots = roots
         self.version = version  # unknown before the first request
         self._running: dict[str | int, CancelToken] = {}
         self._lock = threading.Lock()
@@ -77,12 +84,13 @@ class McpServer:
             return _make_refusal(McpError(protocol.INVALID_REQUEST, "Invalid request"))
         method, params = message.get("method"), message.get("params", {})
         if method is None and ("result" in message or "error" in message):
-            return None  # nothing is asked of a client
+            self._note_reply(message)
+            return None
         if not isinstance(method, str) or not isinstance(params, dict | None):
             return _make_refusal(McpError(protocol.INVALID_REQUEST, "Invalid request"))
         params = params or {}
         if "id" not in message:
-            self._note(method, params)
+            self._note(method, params, notify)
             return None
         request_id = message["id"]
         if not protocol.is_request_id(request_id):
@@ -97,8 +105,15 @@ class McpServer:
         report = _make_progress_callback(protocol.get_meta(params).get("progressToken"), notify)
         return partial(self._answer, request_id, partial(call, params, token, report), token)
 
-    def _note(self, method: str, params: Params) -> None:
+    def _note_reply(self, reply: Message) -> None:
+        """Handle what a client answers, which is asked for nothing but its roots."""
+        if self._roots:
+            self._roots.note_reply(reply)
+
+    def _note(self, method: str, params: Params, notify: Notify) -> None:
         """Handle a notification."""
+        if self._roots:
+            self._roots.note_notification(method, notify)
         request_id = params.get("requestId")
         if method == "notifications/cancelled" and protocol.is_request_id(request_id):
             with self._lock:
@@ -127,6 +142,8 @@ class McpServer:
         if method == "initialize":
             protocol.check_params(method, params)
             self.version = version = protocol.negotiate_version(params)
+            if self._roots:
+                self._roots.note_initialize(params)
             return lambda *_: protocol.make_initialize_result(version)
         if _has_envelope(params):
             raise McpError(
@@ -230,9 +247,14 @@ class McpLineServer:
         """Return whether a request waits for its reply."""
         return self._unanswered_bytes > 0
 
-    def serve(self, methods: Mapping[str, McpMethod], lines: Iterator[Line]) -> None:
+    def serve(
+        self,
+        methods: Mapping[str, McpMethod],
+        lines: Iterator[Line],
+        roots: RootsFollower | None = None,
+    ) -> None:
         """Answer until the lines end, or the client is gone."""
-        server = McpServer(methods)
+        server = McpServer(methods, roots=roots)
         pool = ThreadPoolExecutor(MAX_CONCURRENT_CALLS, thread_name_prefix="mcp")
         try:
             for line in lines:

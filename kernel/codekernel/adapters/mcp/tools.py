@@ -1,5 +1,6 @@
 """The tools of one repository, as an agent calls them."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,7 +13,7 @@ from codekernel.adapters.mcp.toolset.files import make_files_tool
 from codekernel.adapters.mcp.toolset.grep import GREP_TOOL
 from codekernel.adapters.mcp.toolset.history import HISTORY_TOOL
 from codekernel.adapters.mcp.toolset.read import READ_TOOL
-from codekernel.adapters.mcp.toolset.search import make_search_tool
+from codekernel.adapters.mcp.toolset.search import SHOWN_PATHS, make_search_tool
 from codekernel.adapters.mcp.toolset.status import make_status_tool
 from codekernel.adapters.mcp.toolset.symbols import SYMBOLS_TOOL
 from codekernel.agent.registry import RawArguments, ToolRegistry
@@ -53,6 +54,8 @@ class McpTools:
     repository: IndexedRepository
     start_turn: TurnStarter
     context: ToolContext
+    # Called with the sizes of the files that a search names, and that of its answer.
+    record_search: Callable[[Sequence[int], int], None] = lambda _files, _answer: None
 
     def make_registry(
         self,
@@ -91,12 +94,20 @@ class McpTools:
             call_chain=partial(self.repository.find_calls, report=report),
         )
         outcome = self.make_registry(cancel, report).call(name, arguments, context)
+        if paths := outcome.data.get(SHOWN_PATHS):
+            self._record_search(paths, outcome.text)
         remark = self._describe_gaps(name)
         return replace(outcome, text=f"{outcome.text}\n\n[{remark}]") if remark else outcome
 
     def _list_paths(self) -> list[str]:
         self.repository.wait_for_lexical_index(self.context.cancel)
         return list(self.repository.index.query_catalog(Catalog.list_files))
+
+    def _record_search(self, paths: Sequence[str], text: str) -> None:
+        files = self.repository.index.query_catalog(lambda catalog: catalog.find_files(paths))
+        self.record_search(
+            [files[path].size for path in paths if path in files], len(text.encode())
+        )
 
     def _describe_gaps(self, name: str) -> str:
         if name not in _SEMANTIC_TOOLS | _LEXICAL_TOOLS:

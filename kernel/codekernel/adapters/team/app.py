@@ -50,7 +50,7 @@ Fields = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class TeamServices:
+class TeamServerParts:
     """What the routes share."""
 
     callers: CallerTable
@@ -77,10 +77,10 @@ class _Asked:
         return value
 
 
-Action = Callable[[TeamServices, _Asked], Any]
+Action = Callable[[TeamServerParts, _Asked], Any]
 
 
-def build_team_app(services: TeamServices) -> Starlette:
+def build_team_app(services: TeamServerParts) -> Starlette:
     """Return the application."""
 
     def route(path: str, name: str, action: Action, method: str = "POST") -> Route:
@@ -107,7 +107,9 @@ def build_team_app(services: TeamServices) -> Starlette:
     )
 
 
-async def _serve(services: TeamServices, name: str, action: Action, request: Request) -> Response:
+async def _serve(
+    services: TeamServerParts, name: str, action: Action, request: Request
+) -> Response:
     """Answer one request, and keep what it was."""
     body = bytearray()
     try:
@@ -122,7 +124,7 @@ async def _serve(services: TeamServices, name: str, action: Action, request: Req
 
 
 def _answer(
-    services: TeamServices, name: str, action: Action, request: Request, body: bytes
+    services: TeamServerParts, name: str, action: Action, request: Request, body: bytes
 ) -> Response:
     started, facts = time.monotonic(), dict[str, object]()
     services.metrics.begin()
@@ -144,7 +146,7 @@ def _answer(
 
 
 def _authorize(
-    services: TeamServices,
+    services: TeamServerParts,
     action: Action,
     request: Request,
     body: bytes,
@@ -205,7 +207,7 @@ def _refuse(status: HTTPStatus, reason: str, headers: Mapping[str, str] | None =
     return JSONResponse({"error": mask_secrets(reason).text}, status, headers)
 
 
-def _find(services: TeamServices, asked: _Asked) -> TeamQueries:
+def _find(services: TeamServerParts, asked: _Asked) -> TeamQueries:
     """Return what may be asked. Raises RepoNotFound, also if there is nothing to read."""
     rules = asked.caller.find_rules(asked.repository)
     if rules is None:
@@ -214,11 +216,11 @@ def _find(services: TeamServices, asked: _Asked) -> TeamQueries:
     return TeamQueries(services.repositories.get(folder), rules)
 
 
-def _list_repositories(_: TeamServices, asked: _Asked) -> Any:
+def _list_repositories(_: TeamServerParts, asked: _Asked) -> Any:
     return {"repositories": asked.caller.list_repositories()}
 
 
-def _search(services: TeamServices, asked: _Asked) -> Any:
+def _search(services: TeamServerParts, asked: _Asked) -> Any:
     found = _find(services, asked).search(
         asked.get("query", ""),
         max(1, min(asked.get("limit", 10), MAX_HITS)),
@@ -241,14 +243,14 @@ def _search(services: TeamServices, asked: _Asked) -> Any:
     return {"results": results, "isComplete": found.is_complete}
 
 
-def _list_files(services: TeamServices, asked: _Asked) -> Any:
+def _list_files(services: TeamServerParts, asked: _Asked) -> Any:
     paths = _find(services, asked).list_paths(asked.get("glob", ""))
     first = max(0, asked.get("offset", 0))
     shown = [encode_path(path) for path in paths[first : first + MAX_FILES]]
     return {"results": shown, "total": len(paths)}
 
 
-def _read(services: TeamServices, asked: _Asked) -> Any:
+def _read(services: TeamServerParts, asked: _Asked) -> Any:
     first = max(1, asked.get("startLine", 1))
     lines, count = _find(services, asked).read_lines(
         asked.get("path", ""), first, asked.get("endLine", 0)
@@ -257,7 +259,7 @@ def _read(services: TeamServices, asked: _Asked) -> Any:
     return {"content": text, "startLine": first, "lineCount": count}
 
 
-def _grep(services: TeamServices, asked: _Asked) -> Any:
+def _grep(services: TeamServerParts, asked: _Asked) -> Any:
     found, is_complete = _find(services, asked).grep(
         asked.get("pattern", ""),
         glob=asked.get("path", ""),
@@ -276,7 +278,7 @@ def _grep(services: TeamServices, asked: _Asked) -> Any:
     return {"results": results, "isComplete": is_complete}
 
 
-def _answer_mcp(services: TeamServices, asked: _Asked) -> Any:
+def _answer_mcp(services: TeamServerParts, asked: _Asked) -> Any:
     """Answer one message; the server keeps no sessions, so any copy of it may answer the next."""
     version = asked.headers.get("mcp-protocol-version", "")
     known = version if version in protocol.HANDSHAKE_VERSIONS else protocol.HANDSHAKE_VERSIONS[-1]
@@ -293,7 +295,7 @@ def _ignore(_message: object) -> None:
     """Send no notifications: there is no stream."""
 
 
-def _render_metrics(services: TeamServices, asked: _Asked) -> Any:
+def _render_metrics(services: TeamServerParts, asked: _Asked) -> Any:
     rights = asked.caller.rights
     counts = services.repositories.count_chunks()
     chunks = {

@@ -40,7 +40,7 @@ class TeamQueries:
     def search_for_model(self, query: str, offset: int, budget: int, cancel: CancelToken) -> str:
         """Return a page of hits as text."""
         found = self.search(query, MAX_HITS, accuracy=False, cancel=cancel)
-        return format_page(found.hits, offset, budget, MAX_HITS)
+        return format_page(found.hits, offset, budget, MAX_HITS).text
 
     def list_paths(self, glob: str = "") -> list[str]:
         """Return the readable files, or those of them that match a glob."""

@@ -17,6 +17,7 @@ from codekernel.agent.tool_policy import (
     DEFAULT_ALLOWED_PERMISSIONS,
     AskUserPolicy,
     PermissionPolicy,
+    PermissionReply,
     ToolPermissionRequest,
 )
 from codekernel.domain import chat
@@ -122,7 +123,7 @@ class LoopBackend:
         with self._lock:
             waiting = self._pending_permissions.get(permission_id)
         if waiting is not None:
-            waiting.answer(allowed=allowed)
+            waiting.answer(PermissionReply(allowed))
 
     def disconnect(self) -> None:
         """Stop every session, close its terminals and the model."""
@@ -166,7 +167,7 @@ class LoopBackend:
             self._pending_permissions[request.id] = prompt
         try:
             handler(request)
-            return prompt.wait(cancel)
+            return prompt.wait(cancel).allowed
         finally:
             with self._lock:
                 del self._pending_permissions[request.id]

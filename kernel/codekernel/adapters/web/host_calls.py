@@ -5,34 +5,26 @@ app, with the same table of editors; cases that both must answer alike are in
 tests/fixtures/web_hosts.json.
 """
 
-import json
 import os
 import re
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codekernel import __version__
 from codekernel.adapters.web.kernel_client import CallFailed, KernelClient, log_crash
 from codekernel.adapters.web.page_api import EDITORS, WINDOWS_PROGRAMS
+from codekernel.client.settings_saver import SettingsSaver
 from codekernel.domain.concurrency import start_thread
 from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.errors import InvalidPath, WrongParam
 from codekernel.protocol import MAIN_SESSION_ID
-from codekernel.storage import safe_files
-from codekernel.storage.quarantine import is_irregular, quarantine_user_file
-from codekernel.storage.user_data import UserData
 
 # Their reply may be too long for memory; they have no fields (see kernel_client.LongData).
 CALLS_WITHOUT_FIELDS = frozenset({"getChunksInfo"})
-
-# Of programs that save at the same moment, each in turn is the only one left.
-MAX_SAVE_ATTEMPTS = 10
 
 
 def has_api_key(kernel: KernelClient, name: object) -> bool:
@@ -55,62 +47,10 @@ def check_fields(fields: object) -> dict[str, Any]:
     return fields
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsSaver:
-    """Saves settings; a lock, because two tabs may save and there is one settings-modified.json."""
-
-    _kernel: KernelClient
-    _user_data: UserData
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def save(self, settings: object) -> None:
-        """Put settings in force; a refusal is the kernel's, and then settings.json is as it was."""
-        if not isinstance(settings, dict):
-            raise WrongParam("Settings are an object.")
-        text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
-        content = text.encode(errors="backslashreplace")  # half a surrogate pair, as JSON writes it
-        proposed = self._user_data.modified_settings_file
-        with self._lock:
-            try:
-                self._check(content)
-                if is_irregular(self._user_data.settings_file):  # a folder in its place
-                    quarantine_user_file(self._user_data.settings_file)
-                # Written, not renamed: a settings.json that is a link stays one.
-                safe_files.write_bytes_atomically(self._user_data.settings_file, content)
-            finally:
-                with suppress(OSError):
-                    proposed.unlink()
-            self._kernel.request(MAIN_SESSION_ID, "updateSettings")
-
-    def _check(self, content: bytes) -> None:
-        """Have the kernel check these settings, and not those of another program.
-
-        The desktop app may save at the same time, to the same file.
-        """
-        proposed = self._user_data.modified_settings_file
-        for attempt in range(1, MAX_SAVE_ATTEMPTS + 1):
-            safe_files.write_bytes_atomically(proposed, content)
-            failure: CallFailed | None = None
-            try:
-                self._kernel.request(MAIN_SESSION_ID, "checkSettings")
-            except CallFailed as error:
-                failure = error
-            if _has_content(proposed, content) or attempt == MAX_SAVE_ATTEMPTS:
-                if failure:
-                    raise failure
-                return
-
-
-def _has_content(path: Path, content: bytes) -> bool:
-    try:
-        return safe_files.read_regular(path) == content
-    except OSError:
-        return False
-
-
 _UNAVAILABLE_CALLS = {
     "chooseFolder": "A browser cannot choose a folder of this machine: type its path.",
     "openWindow": "In a browser a page goes to another page by itself.",
+    "showProgress": "A browser has no place in the taskbar to show progress in.",
     "copyText": "In a browser a page copies by itself.",
     "restartKernel": "Start codekernel web again in a terminal.",
 }

@@ -40,19 +40,22 @@ _ALL = (PageKind.MAIN, PageKind.REPOSITORY)
 # Never getApiKey (no page needs a key back), and nothing that stops the kernel.
 _CALLS = {
     (CallTarget.KERNEL, _MAIN): (
-        "getRepos createRepo deleteRepo getSettings checkSettings updateSettings getModels"
-        " getAvailableHardware setApiKey testApi"
+        "getRepos createRepo registerFolder deleteRepo listFolders previewFolder getSettings"
+        " checkSettings updateSettings getModels getAvailableHardware setApiKey testApi"
+        " getModelPresets listEndpointModels findLocalServers"
     ),
-    (CallTarget.KERNEL, _ALL): "getGenerationModels",
+    (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus",
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
-        "search getChunksInfo getIndexStatus allowEndpoint pauseIndexing getSkippedFiles readLines"
-        " getApiUsage getConversations getConversation deleteConversation answerPermission"
-        " undoAgentTurn"
+        "search findNames getChunksInfo getIndexStatus allowEndpoint getIndexMap pauseIndexing"
+        " getSkippedFiles readLines getApiUsage getConversations getConversation"
+        " deleteConversation answerPermission undoAgentTurn getPermissionRules"
+        " deletePermissionRule forkConversation"
     ),
     (CallTarget.HOST, _ALL): (
-        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText restartKernel"
+        "hostInfo chooseFolder saveSettings openInEditor openWindow copyText showProgress"
+        " restartKernel"
     ),
 }
 
@@ -68,6 +71,7 @@ CALL_TARGETS = {call.name: call.target for call in PAGE_CALLS}
 PAGE_EVENTS = (
     "embeddingStatus",
     "kernelState",
+    "placeRequested",
     "reposChanged",
     "sessionPrepared",
     "sessionCrashed",
@@ -76,6 +80,10 @@ PAGE_EVENTS = (
 
 # More than a person can read at a time.
 MAX_CONVERSATIONS = 8
+
+# Repositories that a window keeps open, to come back to them at once; the one that it has not shown
+# for longest is closed when there are more. An open one costs memory and watches its files.
+MAX_REPOSITORIES = 3
 
 # A person sees no faster; a first indexing run reports thousands of files a second.
 STATUS_FLUSH_INTERVAL_MS = 50

@@ -15,7 +15,11 @@ from typing import Any
 from codekernel.adapters.web import kernel_client
 from codekernel.adapters.web.kernel_client import CallFailed, KernelClient
 from codekernel.adapters.web.outbox import Outbox
-from codekernel.adapters.web.page_api import MAX_CONSECUTIVE_RESTARTS, STABLE_AFTER_SECONDS
+from codekernel.adapters.web.page_api import (
+    MAX_CONSECUTIVE_RESTARTS,
+    MAX_REPOSITORIES,
+    STABLE_AFTER_SECONDS,
+)
 from codekernel.domain.concurrency import start_thread
 from codekernel.protocol import MAIN_SESSION_ID
 
@@ -40,6 +44,7 @@ class RepoSession:
     path: str = ""
     state: RepoSessionState = RepoSessionState.OPENING
     reopen_count: int = 0
+    answer_count: int = 0  # answers that are being written
     prepared_at: float | None = None
 
     def describe(self) -> dict[str, str]:
@@ -65,7 +70,8 @@ class RepoSession:
         """Send an event to the tab, if there is one."""
         if self.owner is not None:
             failure = {"failure": kernel_client.dump_failure(reason)} if reason else {}
-            self.owner.put({"event": {"type": event_type, **failure}})
+            event = {"type": event_type, "repoName": self.repo_name, **failure}
+            self.owner.put({"event": event})
 
 
 logger = logging.getLogger(__name__)
@@ -84,32 +90,41 @@ class TabSessions:
         self._linger_seconds = linger_seconds
         self._ids = itertools.count(1)
         self._by_id: dict[int, RepoSession] = {}
+        # What each tab shows, and what it showed before: the latest last.
         self._by_owner: dict[Outbox, RepoSession] = {}
+        self._kept: dict[Outbox, list[RepoSession]] = {}
         # The latest openRepo of a tab; an older one that is still running is obsolete.
         self._latest_requests: dict[Outbox, object] = {}
         self._detached: dict[RepoSession, threading.Timer | None] = {}
         self._lock = threading.Lock()
 
     def open(self, owner: Outbox, repo_name: str) -> dict[str, str]:
-        """Open a repository for a tab, or return the session that it has. Raises CallFailed."""
+        """Show a repository in a tab, with the session that it has. Raises CallFailed.
+
+        What the tab showed before stays open, so that an answer goes on there.
+        """
         request = object()
         with self._lock:
-            before = self._by_owner.get(owner)
-            has_it = before is not None and before.repo_name == repo_name
-            if not has_it:
-                self._latest_requests[owner] = request
-                self._by_owner.pop(owner, None)
-        if before and has_it:
+            self._latest_requests[owner] = request
+            if shown := self._by_owner.pop(owner, None):
+                self._kept.setdefault(owner, []).append(shown)
+            kept = self._kept.get(owner, [])
+            before = next((each for each in kept if each.repo_name == repo_name), None)
+            if before:
+                kept.remove(before)
+                self._by_owner[owner] = before
+        if before:
             if before.state is RepoSessionState.LOST:
                 self._reopen(before)
             return before.describe()
-        if before:
-            self._close_session(before)
         session = self._reattach(owner, repo_name) or self._open_session(owner, repo_name)
         with self._lock:
             wanted = self._latest_requests.get(owner) is request
             if wanted:
                 self._by_owner[owner] = session
+            excess = self._take_excess(owner)
+        for each in excess:
+            self._close_session(each)
         if not wanted:  # the tab is gone by now, or wants another one
             self._start_linger(session)
             raise CallFailed(
@@ -145,19 +160,33 @@ class TabSessions:
         return session
 
     def close(self, owner: Outbox) -> None:
-        """Close the tab's session, if it has one."""
-        if session := self._release(owner):
+        """Close what the tab shows, if it shows a repository."""
+        with self._lock:
+            self._latest_requests.pop(owner, None)
+            session = self._by_owner.pop(owner, None)
+        if session:
             self._close_session(session)
 
     def detach(self, owner: Outbox) -> None:
-        """Let the session of a tab that is gone linger, as a reload opens it again. Never waits."""
-        if session := self._release(owner):
-            self._start_linger(session)
+        """Let the sessions of a tab that is gone linger, as a reload opens one again. Never waits.
 
-    def _release(self, owner: Outbox) -> RepoSession | None:
+        What it shows is the last to begin, so that it is the last to be closed.
+        """
         with self._lock:
             self._latest_requests.pop(owner, None)
-            return self._by_owner.pop(owner, None)
+            sessions = self._kept.pop(owner, [])
+            if shown := self._by_owner.pop(owner, None):
+                sessions = [*sessions, shown]
+        for session in sessions:
+            self._start_linger(session)
+
+    def _take_excess(self, owner: Outbox) -> list[RepoSession]:
+        """Return what the tab has not shown for longest and keeps no more; with the lock."""
+        kept = self._kept.get(owner, [])
+        idle = [each for each in kept if not each.answer_count]
+        excess = idle[: max(0, len(kept) + 1 - MAX_REPOSITORIES)]
+        self._kept[owner] = [each for each in kept if each not in excess]
+        return excess
 
     def on_repo_deleted(self, repo_name: str) -> None:
         """Forget the sessions of a deleted repository, which the kernel has closed."""
@@ -175,7 +204,9 @@ class TabSessions:
             return False
         match message["type"]:
             case "embeddingStatus":
-                if session.owner:
+                with self._lock:
+                    is_kept = any(session in kept for kept in self._kept.values())
+                if session.owner and not is_kept:
                     session.owner.put_status(message)
             case "sessionPrepared":
                 session.mark_prepared(message["path"])
@@ -259,6 +290,9 @@ class TabSessions:
             self._detached.pop(session, None)
             for owner in [it for it, its in self._by_owner.items() if its is session]:
                 del self._by_owner[owner]
+            for kept in self._kept.values():
+                if session in kept:
+                    kept.remove(session)
         session.state = RepoSessionState.CLOSED
         self._kernel.cancel_requests(session.id, reason)
 

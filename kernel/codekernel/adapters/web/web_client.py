@@ -8,11 +8,12 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 from codekernel.adapters.web import host_calls, kernel_client
-from codekernel.adapters.web.host_calls import HostCalls, SettingsSaver
+from codekernel.adapters.web.host_calls import HostCalls
 from codekernel.adapters.web.kernel_client import (
     CallFailed,
     KernelClient,
@@ -21,6 +22,7 @@ from codekernel.adapters.web.kernel_client import (
 from codekernel.adapters.web.outbox import ConversationStream, Outbox
 from codekernel.adapters.web.page_api import CALL_TARGETS, MAX_CONVERSATIONS, CallTarget
 from codekernel.adapters.web.sessions import SESSION_LINGER_SECONDS, TabSessions
+from codekernel.client.settings_saver import SettingsSaver
 from codekernel.domain.concurrency import start_thread
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import KernelError
@@ -172,7 +174,8 @@ class WebClient:
     def _start_conversation(self, key: object, question: dict[str, Any]) -> None:
         if not isinstance(key, int) or isinstance(key, bool):
             raise CallFailed(kernel_client.FORBIDDEN, "A conversation needs a number.")
-        session_id = self._sessions.get_session(self.outbox).id
+        session = self._sessions.get_session(self.outbox)
+        session_id = session.id
         number = question.get("conversationId")
 
         def stop() -> None:
@@ -180,7 +183,8 @@ class WebClient:
 
         def forget() -> None:
             with self._changed:
-                self._conversations.pop(key, None)
+                if self._conversations.pop(key, None):
+                    session.answer_count -= 1
                 self._agent_keys.discard(key)
 
         stream = ConversationStream(key, self.outbox.put, forget)
@@ -188,6 +192,7 @@ class WebClient:
             if key in self._conversations or len(self._conversations) >= MAX_CONVERSATIONS:
                 raise CallFailed(kernel_client.FORBIDDEN, "Too many conversations at a time.")
             self._conversations[key] = (stream, stop)
+            session.answer_count += 1
             if question.get("isAgent") is True or question.get("isFollowed") is True:
                 self._agent_keys.add(key)
         try:
@@ -226,7 +231,9 @@ def _build_begin(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         return "followConversation", {"conversationId": question.get("conversationId")}
     fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
     fields["turnKey"] = secrets.token_hex(16)
-    return "beginAgentTurn" if question.get("isAgent") is True else "beginConversation", fields
+    if question.get("isAgent") is not True:
+        return "beginConversation", fields
+    return "beginAgentTurn", {**fields, "reviews": question.get("reviews") is True}
 
 
 class _CallReply:
@@ -276,7 +283,8 @@ class WebAdapter:
     ) -> None:
         self.kernel = KernelClient(channel)
         self.sessions = TabSessions(self.kernel, linger_seconds)
-        self._host = HostCalls(SettingsSaver(self.kernel, user_data), folder, environ)
+        saver = SettingsSaver(partial(self.kernel.request, MAIN_SESSION_ID), CallFailed, user_data)
+        self._host = HostCalls(saver, folder, environ)
         self._tabs: WeakSet[WebClient] = WeakSet()  # a tab that is gone is forgotten
         self._tabs_lock = threading.Lock()
 

@@ -6,11 +6,15 @@ Inside the root, recorded in the undo journal, atomically.
 import errno
 import os
 from pathlib import Path
+from typing import Protocol
 
+from codekernel.agent.edit_review import explain_trimmed
 from codekernel.agent.tool import ToolContext
-from codekernel.agent.tool_policy import ToolError, translate_os_errors
+from codekernel.agent.tool_policy import ToolError, ToolLimits, translate_os_errors
 from codekernel.agent.workspace.atomic_write import create_file, replace_file
+from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.text_file import (
+    FileStates,
     TextFile,
     check_round_trip,
     read_text_file,
@@ -19,7 +23,23 @@ from codekernel.agent.workspace.text_file import (
 from codekernel.domain.confined_path import ConfinedPath
 
 
-def load_text_file(context: ToolContext, path: str) -> TextFile:
+class ReadingContext(Protocol):
+    """What reading needs of a context."""
+
+    @property
+    def root(self) -> WorkspaceRoot:
+        """The folder that files are read in."""
+
+    @property
+    def limits(self) -> ToolLimits:
+        """How large a file may be."""
+
+    @property
+    def file_states(self) -> FileStates:
+        """Which files were read, and as they were."""
+
+
+def load_text_file(context: ReadingContext, path: str) -> TextFile:
     """Read the text file at a path. Raises ToolError."""
     with context.root.reach(path) as place:
         return _load(context, place, path)
@@ -40,7 +60,7 @@ def load_if_exists(context: ToolContext, path: str) -> TextFile | None:
     return load_for_edit(context, path) if exists else None
 
 
-def path_exists(context: ToolContext, path: str) -> bool:
+def path_exists(context: ReadingContext, path: str) -> bool:
     """Return whether something exists at a path."""
     with context.root.reach(path) as place:
         return place.status is not None
@@ -60,7 +80,11 @@ def write_text_file(
     """
     if file is None:
         create_text_file(context, tool, path, text)
-    elif (data := encode_text(file, text)) != file.data:
+        return
+    wanted = text
+    if context.review and encode_text(file, text) != file.data:
+        text = context.review(tool, file.display_path, file.text, wanted)
+    if (data := encode_text(file, text)) != file.data:
         with (
             translate_os_errors(file.display_path),
             context.root.reach_real(file.path) as place,
@@ -68,6 +92,8 @@ def write_text_file(
         ):
             status = replace_file(place, data, file.status, temporary)
         context.file_states.record(file.path, status)
+    if text != wanted:
+        raise explain_trimmed(file.display_path, file.text, wanted, text)
 
 
 def create_text_file(context: ToolContext, tool: str, path: str, content: str) -> bytes:
@@ -77,6 +103,8 @@ def create_text_file(context: ToolContext, tool: str, path: str, content: str) -
     """
     reject_surrogates(content)
     data = content.encode()
+    if context.review and not path_exists(context, path):
+        context.review(tool, path, None, content)
     with context.root.reach_to_write(path) as place, translate_os_errors(path):
         try:
             status = _create(context, tool, place, data)
@@ -92,7 +120,7 @@ def list_missing_folders(place: ConfinedPath) -> tuple[Path, ...]:
     return tuple(place.root_path.joinpath(*place.parts[:-number]) for number in missing)
 
 
-def _load(context: ToolContext, place: ConfinedPath, path: str) -> TextFile:
+def _load(context: ReadingContext, place: ConfinedPath, path: str) -> TextFile:
     file = read_text_file(place, path, context.limits.max_file_bytes)
     context.file_states.record(file.path, file.status)
     return file

@@ -5,7 +5,10 @@ Modules, in the order data meets them:
     serve.py            a front end over JSON lines
     kernel.py           the kernel that all clients share
     web.py              the pages in a browser
-    search.py           search a folder
+    search.py           search a folder, several repositories, or a URL
+    code_queries.py     impact of a change, history of lines, code like a place
+    savings.py          what agents did not read
+    man.py              the manual page
     ask.py              a question to a chat model, and how its turn is printed
     agent.py            the agent in a terminal or as JSON lines, and undo
     backend.py          the agent's tools as JSON lines
@@ -18,10 +21,12 @@ Modules, in the order data meets them:
     status.py           the kernel that runs, and its end
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
+    pack.py             whole indexes in a team's store
     share.py            what a team's store holds
     serve_team.py       a kernel that a team searches over HTTP
     team.py             its tokens
     models.py           installed models and API keys
+    models_add.py       set up a chat model
     models_allow.py     what remote models may be sent
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file

@@ -56,8 +56,10 @@ def run_ask(args: argparse.Namespace) -> int:
     root = find_project_root(args.repo)
     user_data = open_user_data(args.user_data, os.environ)
     settings = model_selection.load_settings(user_data.settings_file)
-    model = model_selection.choose_usable_model(settings, args.model, user_data)
+    selection = model_selection.choose_usable_model(settings, args.model, user_data, os.environ)
+    model, settings = selection.name, selection.settings
     with open_kernel(args, user_data, "ask") as kernel:
+        selection.offer_to(kernel)
         session = FolderSession(kernel)
         kernel.wait_for_reply(session.open(root))
         status = session.wait_for_index(until_complete=args.wait)

@@ -161,21 +161,25 @@ class _TurnStarter:
         folder, root = request.choose_folder(self.roots)
         session, conversation_id = self._find_session(request.agent_id, folder)
         settings = model_selection.load_settings(self.user_data.settings_file)
-        model = model_selection.choose_usable_model(settings, self.args.model, self.user_data)
+        selection = model_selection.choose_usable_model(
+            settings, self.args.model, self.user_data, os.environ
+        )
         task = AgentTask(
             request.build_prompt(),
             folder,
-            model,
+            selection.name,
             session,
             conversation_id,
             list_kode_agent_tools(read_only=request.is_read_only),
             self.args.allow,
             within=str(root.folder),
+            plan_first=True,
         )
         user_data, connect = self.user_data.root, self.finder.connect
         with KernelConnection.open(user_data, "backend", connect=connect) as kernel:
+            selection.offer_to(kernel)
             turn = task.begin(kernel)
-            yield ServedTurn(model, not session, _follow(turn), turn.stop)
+            yield ServedTurn(selection.name, not session, _follow(turn), turn.stop)
 
     def _find_session(self, agent_id: str, folder: Path) -> tuple[str, int]:
         """Return a session and its conversation; "" and 0 if there is none of this id.

@@ -6,23 +6,22 @@
 import argparse
 import hashlib
 import os
-import sys
 from contextlib import closing
-from getpass import getpass
 from pathlib import Path
 from typing import Any
 
 from codekernel.cli.arguments import KODE_KEY_NAME
+from codekernel.cli.commands.models_add import add_chat_model
+from codekernel.cli.key_input import read_key
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
-from codekernel.cli.process import ExitCode, raise_on_interrupt
+from codekernel.cli.process import ExitCode
 from codekernel.domain.settings import GenerationModel, LocalModel, RemoteModel, Settings
-from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import InvalidModel, WrongParam
 from codekernel.inference.model_folder import read_model_folder
 from codekernel.settings.loading import load_settings_file
 from codekernel.settings.local_models import (
-    describe_model_setup,
+    MODEL_SETUP_ADVICE,
     is_built_in,
     measure_model_mb,
     read_manifest,
@@ -32,7 +31,14 @@ from codekernel.storage.vault.vault import ApiKeys, CommandVault
 
 
 def run_models(args: argparse.Namespace) -> int:
-    """Print each model of the settings; FAILED if one cannot be used. Raises KernelError."""
+    """Add a chat model, or print each local one. Raises KernelError."""
+    if args.action == "add":
+        return add_chat_model(args, open_user_data(args.user_data, os.environ))
+    return _list_models(args)
+
+
+def _list_models(args: argparse.Namespace) -> int:
+    """Print each model of the settings; FAILED if one cannot be used."""
     settings, _ = load_settings_file(open_user_data(args.user_data, os.environ).settings_file)
     shipped = read_manifest()
     has_problems = False
@@ -91,10 +97,6 @@ def _hash_file(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
-# Characters; real keys have some hundreds. More is a file given by mistake.
-MAX_KEY_CHARS = 10_000
-
-
 def run_key(args: argparse.Namespace) -> int:
     """List, store or remove API keys. Raises KernelError."""
     user_data = open_user_data(args.user_data, os.environ)
@@ -114,11 +116,9 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
         if has_vault and keys.has(KODE_KEY_NAME):
             print_line(f"{KODE_KEY_NAME}  key of the clients of codekernel backend --http")
         if not models:
-            print_notice(
-                f"no chat model is set up. {describe_model_setup(user_data.settings_file)}"
-            )
+            print_notice(f"no chat model is set up. {MODEL_SETUP_ADVICE}")
     elif action == "set":
-        keys.set(name, _read_key(name))
+        keys.set(name, read_key(name))
         # One with a colon is of something else, such as telegram:bot.
         names = [model.name for model in models]
         if ":" not in name and name not in {KODE_KEY_NAME, *names}:
@@ -137,21 +137,3 @@ def _format_entry(model: GenerationModel | RemoteModel, *, has_key: bool) -> str
     state = "has a key" if has_key else "no key"
     missing = f": codekernel key set {model.name}" if model.needs_key and not has_key else ""
     return f"{model.name}  {state}{missing}"
-
-
-def _read_key(name: str) -> str:
-    if sys.stdin.isatty():
-        # getpass turns the echo on again only if Ctrl-C is an exception.
-        with raise_on_interrupt():
-            try:
-                text = getpass(f"API key of {escape_line(name)}: ")
-            except EOFError:
-                text = ""
-    else:
-        text = sys.stdin.read(MAX_KEY_CHARS + 1)
-    entered = text.strip()
-    if not entered:
-        raise WrongParam("no key was entered, so nothing was stored")
-    if len(entered) > MAX_KEY_CHARS or any(map(str.isspace, entered)) or not entered.isprintable():
-        raise WrongParam("this is no key: it must be one word; nothing was stored")
-    return entered

@@ -10,7 +10,7 @@ from pathlib import Path
 from codekernel.adapters.hub.access.addresses import AddressRules
 from codekernel.adapters.hub.access.certificate import TlsFiles
 from codekernel.adapters.hub.server import HubPort, HubServer
-from codekernel.adapters.team.app import TeamServices, build_team_app
+from codekernel.adapters.team.app import TeamServerParts, build_team_app
 from codekernel.adapters.team.audit import AuditLog
 from codekernel.adapters.team.callers import CallerRateLimit, CallerTable
 from codekernel.adapters.team.metrics import TeamMetrics
@@ -73,7 +73,7 @@ def _choose_tls(args: argparse.Namespace) -> TlsFiles | None:
 
 
 @contextmanager
-def _open_services(user_data: UserData, rights: RightsFile) -> Iterator[TeamServices]:
+def _open_services(user_data: UserData, rights: RightsFile) -> Iterator[TeamServerParts]:
     vault = Vault(user_data, os.environ, may_quarantine=lambda: False)
     keys = ApiKeys(vault)
     settings = LiveSettings(
@@ -97,4 +97,4 @@ def _open_services(user_data: UserData, rights: RightsFile) -> Iterator[TeamServ
         closing(repositories),
     ):
         callers = CallerTable(rights, tokens)
-        yield TeamServices(callers, repositories, CallerRateLimit(), TeamMetrics(), audit)
+        yield TeamServerParts(callers, repositories, CallerRateLimit(), TeamMetrics(), audit)

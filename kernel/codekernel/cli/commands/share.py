@@ -4,18 +4,15 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode
+from codekernel.cli.team_access import count_packs, delete_own_packs, open_team
 from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.domain.untrusted_text import escape_line
-from codekernel.errors import ApiKeyNotFound
 from codekernel.sharing.team import ContributedModel, Team
-from codekernel.storage.user_data import UserData, open_user_data
-from codekernel.storage.vault.vault import ApiKeys, CommandVault
+from codekernel.storage.user_data import open_user_data
 
 _MEGABYTE = 2**20
 
@@ -29,28 +26,13 @@ def run_share(args: argparse.Namespace) -> int:
     """Run one action. Raises KernelError."""
     user_data = open_user_data(args.user_data, os.environ)
     settings = load_settings(user_data.settings_file).sharing
-    with _open_team(user_data, settings) as team:
+    with open_team(user_data, settings) as team:
         if args.action == "forget":
             return _forget(team, settings, is_confirmed=args.yes)
         if args.action == "send":
             print_line(f"sent: {team.send_waiting()} vectors")
             return ExitCode.OK
         return _print_status(team, settings, as_json=args.json)
-
-
-@contextmanager
-def _open_team(user_data: UserData, settings: SharingSettings) -> Iterator[Team]:
-    vault = CommandVault(user_data, os.environ)
-
-    def get_secret(name: str) -> str:
-        if not user_data.database_file.exists():  # which reading would make
-            raise ApiKeyNotFound(name)
-        return ApiKeys(vault).get(name)
-
-    try:
-        yield Team(user_data, lambda: settings, get_secret, os.environ)
-    finally:
-        vault.close()
 
 
 def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> int:
@@ -80,6 +62,9 @@ def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> in
         print_line(_format_model(each))
     if not models:
         print_line("it holds no vectors yet")
+    packs, own, megabytes = count_packs(team)
+    if packs:
+        print_line(f"whole indexes: {packs}, {megabytes:.1f} MB; of this machine {own}")
     return ExitCode.OK
 
 
@@ -91,7 +76,8 @@ def _forget(team: Team, settings: SharingSettings, *, is_confirmed: bool) -> int
         if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
             print_line("nothing was deleted")
             return ExitCode.OK
-    print_line(f"deleted: {team.forget_contributions()} vectors")
+    packs = delete_own_packs(team)
+    print_line(f"deleted: {team.forget_contributions()} vectors and {packs} whole indexes")
     if settings.mode is SharingMode.READ_WRITE:
         print_notice('what is embedded from now on is contributed again; sharing.mode "read" ends')
     return ExitCode.OK

@@ -29,6 +29,7 @@ from codekernel.adapters.web.server import WebServer
 from codekernel.adapters.web.sessions import RepoSession
 from codekernel.adapters.web.web_client import WebAdapter
 from codekernel.cli.argument_types import MAX_PORT
+from codekernel.cli.environment_model import read_environment_model
 from codekernel.cli.folder_session import describe_gaps, is_complete
 from codekernel.cli.main import STANDALONE_ENV_VARIABLE
 from codekernel.cli.output.terminal import print_notice
@@ -257,6 +258,7 @@ def run_web(args: argparse.Namespace) -> int:
     kernel = _connect_kernel(user_data, channel, standalone=args.standalone)
     _install_signal_handlers(kernel.stop)
     adapter.start(kernel.crash)
+    _offer_environment_model(adapter, environ)
     server.start(kernel.crash)
     start_thread("start-page", start_page.prepare, kernel.crash)
     print_notice("the address above is good once; Ctrl-C stops codekernel")
@@ -266,6 +268,18 @@ def run_web(args: argparse.Namespace) -> int:
         "stopped" if code == 0 else f"stopped, but not in order; {user_data.logs_folder} says why"
     )
     return code
+
+
+def _offer_environment_model(adapter: WebAdapter, environ: Mapping[str, str]) -> None:
+    """Let the pages use the chat model of this terminal's environment."""
+    try:
+        # Nothing is sent before a question is: an endpoint is not asked which models it has.
+        model = read_environment_model(environ, lambda _url, _key: [])
+    except KernelError as error:
+        print_notice(str(error))
+        return
+    if model:
+        adapter.kernel.notify(MAIN_SESSION_ID, "offerModel", model.offer)
 
 
 def _connect_kernel(

@@ -108,18 +108,20 @@ def parse_highlight_terms(text: str) -> HighlightTerms:
     )
 
 
-def select_snippet(content: str, begin_line: int, terms: HighlightTerms) -> Snippet:
+def select_snippet(
+    content: str, begin_line: int, terms: HighlightTerms, max_lines: int = MAX_SNIPPET_LINES
+) -> Snippet:
     """Return the lines with the most different terms; ``begin_line`` counts from 0."""
     lines = _split_lines(content, begin_line)
     matches = tuple(sorted(_find_matches(content, terms), key=lambda match: match.begin))
     if not lines:
         return Snippet((), begin_line + 1, ())
     found = _group_terms_by_line(lines, matches)
-    start = _find_best_window(found)
+    start = _find_best_window(found, max_lines)
     best = max(range(len(lines)), key=lambda place: len(found[place]))
     if not found[best]:
         best = start
-    return Snippet(tuple(lines[start : start + MAX_SNIPPET_LINES]), lines[best].number, matches)
+    return Snippet(tuple(lines[start : start + max_lines]), lines[best].number, matches)
 
 
 def _split_lines(content: str, begin_line: int) -> list[SnippetLine]:
@@ -145,12 +147,12 @@ def _group_terms_by_line(
     return terms
 
 
-def _find_best_window(terms: Sequence[set[str]]) -> int:
+def _find_best_window(terms: Sequence[set[str]], max_lines: int) -> int:
     """Return the start of the lines with the most different terms, then with most of them."""
-    starts = range(max(1, len(terms) - MAX_SNIPPET_LINES + 1))
+    starts = range(max(1, len(terms) - max_lines + 1))
 
     def score(start: int) -> tuple[int, int]:
-        window = terms[start : start + MAX_SNIPPET_LINES]
+        window = terms[start : start + max_lines]
         return len(set().union(*window)), sum(map(len, window))
 
     return max(starts, key=score)
@@ -181,26 +183,37 @@ def _find_han_terms(part: re.Match[str], terms: Sequence[str]) -> Iterator[TermM
             yield TermMatch(part.start() + place, part.start() + place + len(term), term)
 
 
+def join_blocks(blocks: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of hits, with a blank line between two of them."""
+    for place, lines in enumerate(blocks):
+        if place:
+            yield ""
+        yield from lines
+
+
 @dataclass(frozen=True, slots=True)
 class SearchResultPage:
-    """Formats hits for a person."""
+    """Formats hits for a person; ``max_lines`` of the first hit and of each further one."""
 
     root: Path
     terms: HighlightTerms
     screen: TerminalStyle
     explain: bool
+    max_lines: tuple[int, int] = (MAX_SNIPPET_LINES, MAX_SNIPPET_LINES)
 
-    def format_lines(self, hits: Sequence[Hit]) -> Iterator[str]:
-        """Yield the lines to print, with a blank line between two hits."""
-        for place, hit in enumerate(hits):
-            if place:
-                yield ""
-            snippet = select_snippet(hit.content, hit.chunk.begin_line, self.terms)
-            yield self._format_header(hit, snippet.best_line)
-            if self.explain:
-                for reason in explain_signals(hit.signals):
-                    yield self.screen.colorize(f"  {reason}", terminal.FAINT_COLOR)
-            yield from self._format_snippet(hit, snippet)
+    def format_blocks(self, hits: Sequence[Hit]) -> list[list[str]]:
+        """Return the lines of each hit."""
+        return [
+            list(self._format_hit(hit, self.max_lines[place > 0])) for place, hit in enumerate(hits)
+        ]
+
+    def _format_hit(self, hit: Hit, max_lines: int) -> Iterator[str]:
+        snippet = select_snippet(hit.content, hit.chunk.begin_line, self.terms, max_lines)
+        yield self._format_header(hit, snippet.best_line)
+        if self.explain:
+            for reason in explain_signals(hit.signals):
+                yield self.screen.colorize(f"  {reason}", terminal.FAINT_COLOR)
+        yield from self._format_snippet(hit, snippet)
 
     def _format_header(self, hit: Hit, line: int) -> str:
         file = self.root / hit.chunk.path

@@ -102,7 +102,8 @@ class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
 
     ``session`` goes on with that one; ``tools`` are all it gets; what is not in ``allow`` is asked
     for, or refused without ``asks``; ``detailed``: with its session, its rounds, whole results and
-    their data; ``within``: the repository is only reached through this folder.
+    their data; ``within``: the repository is only reached through this folder; ``planFirst``: no
+    tool runs before the model has decided on a plan; ``reviews``: each edit waits as a diff.
     """
 
     model_name: str
@@ -115,6 +116,8 @@ class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
     rounds: Annotated[int, Meta(ge=1)] | None = None
     detailed: bool = False
     within: str = ""
+    plan_first: bool = False
+    reviews: bool = False
     turn_key: TurnKey = ""
 
 
@@ -129,15 +132,21 @@ class Decision(StrEnum):
 
     ALLOW = "allow"
     ALLOW_TURN = "allowTurn"
+    ALLOW_RULE = "allowRule"
     DENY = "deny"
 
 
 class AnswerPermission(Message, frozen=True, tag="answerPermission"):
-    """Say whether a tool that waits may be used; ``allowTurn``: and all others that do the same."""
+    """Say whether a tool that waits may be used.
+
+    ``allowTurn``: and all others that do the same; ``allowRule``: and whatever its rule allows,
+    from now on. ``hunks``: of an edit that is allowed only these, by their place in the diff.
+    """
 
     conversation_id: ConversationId
     tool_use_id: str
     decision: Decision
+    hunks: list[Annotated[int, Meta(ge=0)]] | None = None
 
 
 class UndoAgentTurn(Message, frozen=True, tag="undoAgentTurn"):
@@ -176,12 +185,13 @@ class ToolUseBlock(ReplyData, frozen=True, tag_field="type", tag="tool_use"):
 class ToolResultBlock(
     ReplyData, frozen=True, omit_defaults=True, tag_field="type", tag="tool_result"
 ):
-    """What came of it; ``diff`` is an addition to the document."""
+    """What came of it; ``diff`` and ``denied`` are additions to the document."""
 
     tool_use_id: str = field(name="tool_use_id")
     content: str
     is_error: bool = field(name="is_error", default=False)
     diff: str = ""
+    denied: bool = False
 
 
 class MessageMeta(ReplyData, frozen=True):
@@ -199,13 +209,18 @@ class AgentMessageEntry(ReplyData, frozen=True, omit_defaults=True):
     meta: MessageMeta | None = None
 
 
-class PermissionEntry(ReplyData, frozen=True):
-    """A tool waits for a person; ``danger`` is ``deletes`` or ``runs``."""
+class PermissionEntry(ReplyData, frozen=True, omit_defaults=True):
+    """A tool waits for a person; ``danger`` is ``deletes`` or ``runs``, ``writes`` for an edit.
+
+    ``diff`` is the edit; ``rule`` is what ``allowRule`` would allow from now on.
+    """
 
     tool_use_id: str
     tool: str
     danger: str
     input: dict[str, Any]
+    diff: str = ""
+    rule: str = ""
 
 
 class MessagePart(ReplyData, frozen=True, tag_field="type", tag="message"):

@@ -1,10 +1,12 @@
 """What is kept of conversations: the history as its file has it, and what their models used."""
 
+from typing import Annotated
+
 import msgspec
-from msgspec import UNSET, UnsetType, field
+from msgspec import UNSET, Meta, UnsetType, field
 
 from codekernel.domain.settings import Price
-from codekernel.protocol.envelope import Message, ReplyData
+from codekernel.protocol.envelope import ConversationId, Message, ReplyData
 from codekernel.protocol.messages.conversation import (
     AgentEntry,
     CitationEntry,
@@ -57,8 +59,21 @@ COST_DIGITS = 6
 TokenCost = float | UnsetType
 
 
+class ForkConversation(Message, frozen=True, tag="forkConversation"):
+    """Begin the conversation ``newId`` with the first ``turns`` turns of another one."""
+
+    conversation_id: ConversationId
+    new_id: ConversationId
+    turns: Annotated[int, Meta(ge=1)]
+
+
 class GetApiUsage(Message, frozen=True, tag="getApiUsage"):
-    """Ask what the chat models have used for the open repository."""
+    """Ask what the chat models have used for the open repository.
+
+    ``allRepos``, an addition: and for each of the others.
+    """
+
+    all_repos: bool = False
 
 
 class DayUsageEntry(ReplyData, frozen=True):
@@ -85,10 +100,21 @@ class ApiUsageEntry(ReplyData, frozen=True):
     days: list[DayUsageEntry]
 
 
+class RepoUsageEntry(ReplyData, frozen=True):
+    """Tokens of one model for one repository."""
+
+    repo_name: str
+    model_name: str
+    input_tokens: int = field(name="input_token")
+    output_tokens: int = field(name="output_token")
+    cost: TokenCost = UNSET
+
+
 class GetApiUsageReply(ReplyData, frozen=True):
-    """One entry per model, by name."""
+    """One entry per model, by name; ``repos``, if wanted, has all repositories."""
 
     api_usage: list[ApiUsageEntry]
+    repos: list[RepoUsageEntry] | UnsetType = UNSET
 
 
 def compute_token_cost(price: Price | None, input_tokens: int, output_tokens: int) -> TokenCost:

@@ -16,6 +16,7 @@ class Attach(Message, frozen=True, tag="attach"):
     "control" for getKernelStatus and stopKernel alone, which stay the same in every version.
     ``clientVersion``: of codekernel; an older kernel retires. ``reattaches``: whether the client
     goes on with another kernel by itself.
+    ``followRoots``: with "mcp", the roots of the client come before ``folder``, which may be empty.
     ``mirror``: copy the histories of what this client asks, or has open, into their repositories.
     """
 
@@ -27,6 +28,7 @@ class Attach(Message, frozen=True, tag="attach"):
     mirror: bool = False
     client_version: str = ""
     reattaches: bool = False
+    follow_roots: bool = False
 
 
 class KernelInfo(ReplyData, frozen=True):

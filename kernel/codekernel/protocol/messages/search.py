@@ -1,13 +1,16 @@
 """Search, the list of chunks, and the status, pausing and skipped files of the index."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
 from codekernel.protocol.envelope import Message, ReplyData
 
 # More than a person looks through; the list is one line in memory.
 MAX_SKIPPED_FILES = 10_000
+
+# More than a palette shows.
+MAX_FOUND_NAMES = 200
 
 
 class Search(Message, frozen=True, tag="search"):
@@ -21,6 +24,8 @@ class Search(Message, frozen=True, tag="search"):
     semantic: bool = True
     # Of these embedding configs alone: to compare them.
     configs: list[str] | None = None
+    # Whether to count what all hits have in common.
+    facets: bool = False
 
 
 class SearchResult(ReplyData, frozen=True, omit_defaults=True):
@@ -41,6 +46,23 @@ class SearchResult(ReplyData, frozen=True, omit_defaults=True):
     why: dict[str, float] | None = None
 
 
+class FacetValue(ReplyData, frozen=True):
+    """What some of the hits have in common, and how many."""
+
+    value: str
+    count: int
+
+
+class SearchFacets(ReplyData, frozen=True):
+    """Of ``total`` hits, the commonest of each first; folders also count for those above them."""
+
+    total: int
+    languages: list[FacetValue]
+    folders: list[FacetValue]
+    kinds: list[FacetValue]
+    symbols: list[FacetValue]
+
+
 class SearchReply(ReplyData, frozen=True):
     """Best first."""
 
@@ -48,6 +70,82 @@ class SearchReply(ReplyData, frozen=True):
     type: str = "result"
     # False if an exact string or an expression stands, or may stand, in further places; else left
     # out.
+    is_complete: bool | UnsetType = UNSET
+    facets: SearchFacets | UnsetType = UNSET
+
+
+class FindNames(Message, frozen=True, tag="findNames"):
+    """Find files and symbols by a part of their name; an addition to the document."""
+
+    query: str
+    limit: Annotated[int, Meta(ge=1, le=MAX_FOUND_NAMES)] = 20
+
+
+class FoundFileName(ReplyData, frozen=True):
+    """An indexed file."""
+
+    file_path: str
+
+
+class FoundName(ReplyData, frozen=True):
+    """A name that is defined in a file, and the line of the definition, from 0."""
+
+    name: str
+    file_path: str
+    line: int
+
+
+class FindNamesReply(ReplyData, frozen=True):
+    """The best first."""
+
+    files: list[FoundFileName]
+    symbols: list[FoundName]
+
+
+class SearchRepos(Message, frozen=True, tag="searchRepos"):
+    """Rank the chunks of several repositories together; an addition to the document.
+
+    ``repos`` are names, else all that are registered; ``repo:`` in the query narrows them.
+    """
+
+    query: str
+    repos: list[str] | None = None
+    limit: Annotated[int, Meta(ge=1)] | None = None
+    accuracy: bool = False
+    explain: bool = False
+    semantic: bool = True
+
+
+class RepoSearchResult(SearchResult, frozen=True, omit_defaults=True):
+    """A result and its repository; scores are comparable among repositories."""
+
+    repo_name: str = ""
+    repo_path: str = ""
+
+    @classmethod
+    def from_result(cls, result: SearchResult, name: str, path: str) -> Self:
+        """Return a result with its repository."""
+        return cls(**structs.asdict(result), repo_name=name, repo_path=path)
+
+
+class SearchedRepo(ReplyData, frozen=True):
+    """How the search of one repository went.
+
+    ``error`` if it could not be searched; ``gap`` says what was not searched of it.
+    """
+
+    repo_name: str
+    path: str
+    hits: int
+    error: str
+    gap: str
+
+
+class SearchReposReply(ReplyData, frozen=True):
+    """Best first, and how each repository was searched."""
+
+    results: list[RepoSearchResult]
+    repos: list[SearchedRepo]
     is_complete: bool | UnsetType = UNSET
 
 
@@ -116,6 +214,39 @@ class GetSkippedFilesReply(ReplyData, frozen=True):
     total: int
 
 
+class GetIndexMap(Message, frozen=True, tag="getIndexMap"):
+    """Ask what is indexed and skipped in a folder, '' for all; an addition to the document."""
+
+    folder: str = ""
+
+
+class IndexMapEntry(ReplyData, frozen=True):
+    """A file, or a folder with all below it; ``language`` is that of most bytes."""
+
+    name: str
+    is_folder: bool
+    files: int
+    bytes: int
+    language: str
+    skipped: int
+
+
+class LanguageEntry(ReplyData, frozen=True):
+    """The indexed files of a language."""
+
+    language: str
+    files: int
+    bytes: int
+
+
+class GetIndexMapReply(ReplyData, frozen=True):
+    """The largest first."""
+
+    folder: str
+    entries: list[IndexMapEntry]
+    languages: list[LanguageEntry]
+
+
 class ConfigStatusEntry(ReplyData, frozen=True):
     """One selected embedding config."""
 
@@ -156,6 +287,7 @@ class GetIndexStatusReply(ReplyData, frozen=True):
     watching: str
     trouble: str
     paused: bool
+    notice: str
     # Remote models that wait for ``allowEndpoint``; left out if there are none.
     asks: list[EndpointAskEntry] | UnsetType = UNSET
 

@@ -61,6 +61,79 @@ class TestApi(Message, frozen=True, tag="testApi"):
         return self.api or self.api_key or ""
 
 
+class GetModelPresets(Message, frozen=True, tag="getModelPresets"):
+    """Ask for the providers that a chat model can be added from; an addition to the document."""
+
+
+class ModelPresetEntry(ReplyData, frozen=True):
+    """A provider, or a server on this machine; ``keyPage`` is empty if it needs no key."""
+
+    name: str
+    title: str
+    url: str
+    key_page: str
+    is_local: bool = field(name="local")
+
+
+class GetModelPresetsReply(ReplyData, frozen=True):
+    """The presets, in the order to show them."""
+
+    presets: list[ModelPresetEntry]
+
+
+class ListEndpointModels(Message, frozen=True, tag="listEndpointModels"):
+    """Ask an endpoint for its chat models; ``keyName`` as in testApi. An addition."""
+
+    url: str
+    api: str = ""
+    key_name: str | None = None
+
+
+class EndpointModelEntry(ReplyData, frozen=True):
+    """A chat model of an endpoint; what it does not say is null. Prices: per million tokens."""
+
+    name: str
+    context_tokens: int | None
+    input_price: float | None
+    output_price: float | None
+
+
+class ListEndpointModelsReply(ReplyData, frozen=True):
+    """The chat models by name."""
+
+    models: list[EndpointModelEntry]
+
+
+class FindLocalServers(Message, frozen=True, tag="findLocalServers"):
+    """Look for servers of models on this machine, at their usual ports; an addition."""
+
+
+class LocalServerEntry(ReplyData, frozen=True):
+    """A server that answered; ``preset`` is the name of its preset."""
+
+    preset: str
+    url: str
+    models: list[EndpointModelEntry]
+
+
+class FindLocalServersReply(ReplyData, frozen=True):
+    """The servers that answered."""
+
+    servers: list[LocalServerEntry]
+
+
+class OfferModel(Message, frozen=True, tag="offerModel"):
+    """Add a chat model beside those of the settings, in memory alone; an addition.
+
+    A terminal offers the one of its environment (OPENAI_API_KEY).
+    """
+
+    name: str
+    model_name: str
+    url: str
+    api_key: str = ""
+
+
 class CheckSettings(Message, frozen=True, tag="checkSettings"):
     """Say whether settings-modified.json would be accepted."""
 
@@ -128,13 +201,23 @@ class GetGenerationModels(Message, frozen=True, tag="getGenerationModels"):
     """List the chat models; undocumented, but known to the document's own kernel."""
 
 
-class GenerationModelEntry(ReplyData, frozen=True):
-    """A chat model as a list shows it."""
+class GenerationModelEntry(ReplyData, frozen=True, omit_defaults=True):
+    """A chat model as a list shows it; but for the name, additions, if they are known."""
 
     name: str
+    model_name: str = ""
+    input_price: float | None = None
+    output_price: float | None = None
+    context_tokens: int | None = None
 
 
-class GetGenerationModelsReply(ReplyData, frozen=True):
-    """Every chat model of the settings, in their order."""
+class GetGenerationModelsReply(ReplyData, frozen=True, omit_defaults=True):
+    """Every chat model of the settings, in their order.
+
+    ``historyLength`` is how many characters of the turns before are given to a model, 0 for all;
+    ``currency`` is that of the prices.
+    """
 
     model_list: list[GenerationModelEntry]
+    history_length: int = -1
+    currency: str = ""

@@ -5,6 +5,7 @@ Modules, in the order data meets them:
     writer.py          tables of the catalog; batches of changes to it
     rows.py            connections, rows and values; what readers have cached
     catalog.py         queries of the catalog
+    catalog_copy.py    a copy of a catalog for another machine
     call_database.py   tables of the call facts; their checksums and damage
     call_store.py      writing and reading the call facts
 """

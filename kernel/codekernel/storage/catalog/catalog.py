@@ -3,6 +3,7 @@
 Any number of threads may read; each query is answered from one snapshot.
 """
 
+import re
 import threading
 from array import array
 from collections import deque
@@ -236,6 +237,18 @@ class Catalog:
             *((file_id,) if max_chunk_chars is None else (file_id, max_chunk_chars)),
         )
 
+    def list_chunk_spans(
+        self, file_id: int, max_chunk_chars: int
+    ) -> list[tuple[int, int, int, tuple[str, ...]]]:
+        """Return key, begin, end and symbols of the chunks of one file and size, in order."""
+        rows = self._query(
+            "SELECT key, begin_char, end_char, symbols FROM chunk"
+            " WHERE file_id = ? AND input_length = ? ORDER BY begin_char",
+            file_id,
+            max_chunk_chars,
+        )
+        return [(key, begin, end, split_names(symbols)) for key, begin, end, symbols in rows]
+
     def find_chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
         """Return the chunks with these ids that still exist."""
         with self._borrow_reader() as reader:
@@ -245,6 +258,17 @@ class Catalog:
         """Return for each key the chunks with that text; several files may hold the same text."""
         with self._borrow_reader() as reader:
             return reader.find_chunks_by_key(keys)
+
+    def find_chunks_defining(self, part: str, limit: int) -> list[IndexedChunk]:
+        """Return chunks of one size that define a name which contains ``part``, in any case."""
+        sizes = self.list_chunk_sizes()
+        pattern = re.sub(r"([\\%_])", r"\\\1", part)
+        return self._parse(
+            parse_chunk_row,
+            f"{SELECT_CHUNKS} WHERE chunk.defines LIKE ? ESCAPE '\\'"
+            " AND chunk.input_length = ? LIMIT ?",
+            *(f"%{pattern}%", min(sizes, default=0), limit),
+        )
 
     def read_chunk_texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the text of each chunk that still exists, by its id."""

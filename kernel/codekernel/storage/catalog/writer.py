@@ -126,6 +126,12 @@ MAX_WAL_BYTES = 4 * 1024 * 1024
 _LEXICAL_STAMP = "lexical stamp"
 
 
+def create_tables(database: sqlite3.Connection) -> None:
+    """Make the tables in an empty database."""
+    made = f"{_TABLES}{CHANGE_TRACKING_SQL}PRAGMA user_version = {CATALOG_FORMAT};"
+    database.executescript(f"BEGIN;{made}COMMIT;")
+
+
 def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
     """Make the tables in a new database, or check its format; raises CatalogDamaged."""
     # FULL: the lexical index is flushed at each commit, and must not get ahead of these rows.
@@ -135,8 +141,7 @@ def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
     database.execute("PRAGMA wal_autocheckpoint = 0")
     version = read_user_version(database)
     if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        made = f"{_TABLES}{CHANGE_TRACKING_SQL}PRAGMA user_version = {CATALOG_FORMAT};"
-        database.executescript(f"BEGIN;{made}COMMIT;")
+        create_tables(database)
     elif version != CATALOG_FORMAT:
         raise CatalogDamaged(
             f"{path} cannot be used: it has format {version},"

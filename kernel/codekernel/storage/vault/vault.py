@@ -361,6 +361,14 @@ class UsageLedger:
         )
         return [ModelUsage(decode_column(name), *counts) for name, *counts in rows]
 
+    def sum_by_repo(self) -> list[tuple[str, ModelUsage]]:
+        """Return the sums over all days, one per repository and model, by name."""
+        rows = self._vault.query(
+            "SELECT name, model_name, SUM(input_tokens), SUM(output_tokens) FROM usage"
+            " JOIN repository ON id = repo_id GROUP BY 1, 2 ORDER BY 1, 2"
+        )
+        return [(decode_column(repo), ModelUsage(decode_column(it), *n)) for repo, it, *n in rows]
+
     def list_by_day(self, repo_id: int) -> list[DayUsage]:
         """Return what each model used on each day, by model name and day."""
         rows = self._vault.query(
@@ -373,12 +381,9 @@ class UsageLedger:
 
 def add_receipt(database: DatabaseConnection, receipt: str) -> bool:
     """Record that something is added to the usage; false if it was before."""
-    row = database.execute(
-        "INSERT INTO usage_receipt (receipt) VALUES (?)"
-        " ON CONFLICT (receipt) DO NOTHING RETURNING receipt",
-        (receipt,),
-    ).fetchone()
-    return row is not None
+    insert = "INSERT INTO usage_receipt (receipt) VALUES (?)"
+    query = f"{insert} ON CONFLICT (receipt) DO NOTHING RETURNING receipt"
+    return database.execute(query, (receipt,)).fetchone() is not None
 
 
 def add_usage(database: DatabaseConnection, repo_id: int, usage: DayUsage) -> None:

@@ -7,11 +7,16 @@ Modules, in the order data meets them:
     vector_table.py        both together: open, add, search, compact, repair
     snapshot_files.py      where snapshots lie, and whether they are quick to read
     vector_snapshot.py     the vectors in a file that is read without LanceDB
+    vector_seed.py         vectors that came from elsewhere, before there is a table
+    vector_examination.py  examine and repair a table
     shared_vectors.py      vectors by the hash of their text, for all indexes of a userData folder
 """
 
 # Of the file beside the folder of a table.
 SNAPSHOT_SUFFIX = ".snapshot"
+
+# Of the file beside it that holds all vectors until there is a table.
+SEED_SUFFIX = ".seed"
 
 # Of the database that all indexes share.
 SHARED_VECTORS_SUFFIX = ".db"

@@ -33,9 +33,9 @@ from codekernel.storage.vectors.lance_table import (
     Fingerprints,
     HalfArray,
     LanceTable,
-    read_dimensions,
 )
 from codekernel.storage.vectors.snapshot_files import remove_snapshot
+from codekernel.storage.vectors.vector_seed import extend_seed, has_seed, plant_seed, read_seed
 from codekernel.storage.vectors.vector_snapshot import (
     count_table_versions,
     read_snapshot,
@@ -87,6 +87,16 @@ def load_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> Load
         return rows
 
     return LoadedVectors(Lazy(open_table), vectors, VectorKeySet(vectors.collect_keys()))
+
+
+def load_seed(folder: Path, dimensions: int, max_exact_numbers: int) -> LoadedVectors | None:
+    """Read the vectors that came from elsewhere; None if there are none."""
+    if (seed := read_seed(folder, dimensions)) is None:
+        return None
+    rows = InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers)
+    rows.append(seed.keys, seed.vectors)
+    keys = VectorKeySet(seed.keys)
+    return LoadedVectors(Lazy(lambda: plant_seed(folder, dimensions)), rows, keys)
 
 
 def load_rows(rows: LanceTable, max_exact_numbers: int) -> LoadedVectors:
@@ -217,6 +227,8 @@ class VectorTable:
 
         Damaged rows are deleted, and so missing.
         """
+        if seed := load_seed(folder, dimensions, max_exact_numbers):
+            return cls(folder, dimensions, seed, max_commits)
         snapshot = load_snapshot(folder, dimensions, max_exact_numbers)
         if snapshot:
             return cls(folder, dimensions, snapshot, max_commits, is_snapshot=True)
@@ -239,7 +251,7 @@ class VectorTable:
         """Write the snapshot from which the next process reads, unless there is one already."""
         with self._write_lock:
             contents = self._require_contents()
-            if not self._has_snapshot and len(contents.in_memory):
+            if not self._has_snapshot and len(contents.in_memory) and not has_seed(self._folder):
                 self._has_snapshot = write_snapshot(
                     self._folder, self._dimensions, contents.in_memory
                 )
@@ -265,7 +277,8 @@ class VectorTable:
             # Rounded as on disk, so that a search does not change with the next start.
             single = round_rows(vectors[first[absent]])
             self._has_snapshot = False
-            contents.lance_table().add(fresh[absent], single)
+            if not extend_seed(self._folder, fresh[absent], single):
+                contents.lance_table().add(fresh[absent], single)
             contents.in_memory.append(fresh[absent], single)
             contents.keys.add(fresh[absent])
             self._commits += 1
@@ -327,7 +340,7 @@ class VectorTable:
     @property
     def needs_compaction(self) -> bool:
         """Return whether ``compact`` should run when the process is idle."""
-        return self._commits >= MIN_COMMITS_TO_COMPACT
+        return self._commits >= MIN_COMMITS_TO_COMPACT or has_seed(self._folder)
 
     def count_versions(self) -> int:
         """Count the versions on disk."""
@@ -364,25 +377,3 @@ class VectorTable:
             # The add itself is done, and must not be said to have failed.
             logger.warning("The vectors in %s could not be compacted.", self._folder, exc_info=True)
             self._commits = MIN_COMMITS_TO_COMPACT
-
-
-def examine_vectors(folder: Path) -> str:
-    """Return what is wrong with the table in ``folder``; "" if all rows are intact."""
-    try:
-        rows = LanceTable.open(folder, read_dimensions(folder))
-        rows.count_versions()
-        known = rows.fingerprints
-        known.read()
-        damaged = sum(int((~known.contains(found)).sum()) for *_, found in rows.iterate_batches())
-    except VectorsDamaged as damage:
-        return str(damage)
-    return f"{damaged} vectors in {folder} differ from their fingerprints." if damaged else ""
-
-
-def repair_vectors(folder: Path) -> None:
-    """Keep the rows that are intact; quarantine a table that cannot be read at all."""
-    remove_snapshot(folder)
-    try:
-        VectorTable.open(folder, read_dimensions(folder)).close()
-    except VectorsDamaged as reason:
-        quarantine_vectors(folder, reason)

@@ -4,7 +4,7 @@ import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing, render } from '../../common/lit.js';
 import { loadingState } from '../../common/states.js';
-import { diffView } from '../../repository/conversation/tool_view.js';
+import { diffView } from '../../repository/conversation/diff_view.js';
 import { sessionPath } from '../hub/hub_client.js';
 import { explainHubFailure } from '../hub/hub_failure.js';
 import {

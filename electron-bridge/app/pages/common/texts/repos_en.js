@@ -28,7 +28,6 @@ export const reposEn = {
   'create.folder': 'Folder',
   'create.folder.hint': 'The whole path of a folder that exists.',
   'create.name': 'Name',
-  'create.name.hint': 'The name of the folder; the kernel takes no other.',
   'create.submit': 'Add and open',
   'create.folder.empty': 'Give the folder.',
   'create.folder.relative': 'Give the whole path, from the root on.',
@@ -39,4 +38,30 @@ export const reposEn = {
   'delete.folder': 'The folder itself is not touched:',
   'delete.confirm': 'Delete from the list',
   'delete.done': '{name} was deleted from the list; its folder was not touched',
+  'repos.gone': 'folder is gone',
+  'repos.notIndexed': 'not indexed yet',
+  'repos.followed': 'open',
+  'browse.label': 'Folders of this machine',
+  'browse.up': 'To the folder above',
+  'browse.hidden': 'Hidden folders',
+  'browse.none': 'There are no folders in this one.',
+  'browse.more': 'There are more folders; write the path above.',
+  'preview.label': 'What would be indexed',
+  'preview.counting': 'Counting files…',
+  'preview.takes':
+    'The first index takes about {time} and {disk} of disk; you can search while it is made.',
+  'drop.noPath': 'A browser does not say where the folder “{name}” is. Choose it here.',
+  'repos.size': { one: '{count} file, {size}', other: '{count} files, {size}' },
+  'preview.files': {
+    one: '{count} file will be indexed ({size})',
+    other: '{count} files will be indexed ({size})',
+  },
+  'preview.atLeast': {
+    one: 'More than {count} file will be indexed ({size} so far)',
+    other: 'More than {count} files will be indexed ({size} so far)',
+  },
+  'preview.skipped': {
+    one: '{count} file or folder is skipped: ignored, binary, generated or too large',
+    other: '{count} files and folders are skipped: ignored, binary, generated or too large',
+  },
 };

@@ -13,10 +13,12 @@ export const sharedEn = {
   'act.copy': 'Copy',
   'act.choose': 'Choose…',
 
+  'bar.running': '{count} at work',
   'bar.skip': 'Skip to content',
   'bar.navigation': 'Pages',
   'bar.repos': 'Repositories',
   'bar.settings': 'Settings',
+  'bar.language': 'Language',
   'bar.theme': 'Theme: {now}. Switch to {next}',
   'theme.system': 'system',
   'theme.light': 'light',

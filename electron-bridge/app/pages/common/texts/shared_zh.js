@@ -13,10 +13,12 @@ export const sharedZh = {
   'act.copy': '复制',
   'act.choose': '选择…',
 
+  'bar.running': '{count} 项进行中',
   'bar.skip': '跳到正文',
   'bar.navigation': '页面',
   'bar.repos': '代码库',
   'bar.settings': '设置',
+  'bar.language': '语言',
   'bar.theme': '主题：{now}。切换为{next}',
   'theme.system': '跟随系统',
   'theme.light': '浅色',

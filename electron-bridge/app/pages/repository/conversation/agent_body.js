@@ -7,12 +7,14 @@
 
 import { render } from '../../common/lit.js';
 import { noteView, thoughtView } from './agent_items.js';
+import { isPlanning, planOf } from './agent_plan.js';
 import { AnswerBody } from './answer_body.js';
+import { planView } from './plan_view.js';
 import { toolView } from './tool_view.js';
 
 /** @typedef {import('./agent_run.js').Item} Item */
 /** @typedef {import('./agent_run.js').ToolItem} ToolItem */
-/** @typedef {'allow' | 'allowTurn' | 'deny'} Decision */
+/** @typedef {'allow' | 'allowTurn' | 'allowRule' | 'deny'} Decision */
 
 /**
  * @typedef {object} Held what is shown of one item
@@ -20,6 +22,7 @@ import { toolView } from './tool_view.js';
  * @property {number} number by which parts of the page name each other
  * @property {boolean} isOpen
  * @property {boolean} isWhole all of a long output is shown
+ * @property {Set<number>} rejected hunks of an edit that waits
  * @property {AnswerBody | null} body
  * @property {string} text what the body has got so far
  */
@@ -28,6 +31,9 @@ let lastNumber = 0;
 
 export class AgentBody {
   element = document.createElement('div');
+  #plan = document.createElement('div');
+  /** @type {Set<Item>} uses of the tool that writes the plan */
+  #planning = new Set();
   /** @type {Map<Item, Held>} */
   #held = new Map();
 
@@ -35,18 +41,24 @@ export class AgentBody {
    * @param {{
    *   context: () => import('./markdown.js').MarkdownContext,
    *   grown: () => void,
-   *   decide: ((tool: ToolItem, decision: Decision) => void) | null,
+   *   decide: ((tool: ToolItem, decision: Decision, hunks?: number[]) => void) | null,
    *   openFile: (filePath: string) => void,
    * }} options `grown` is called after something was drawn; without `decide`, questions are not asked
    */
   constructor(options) {
     this.options = options;
     this.element.className = 'agent-work';
+    this.#plan.className = 'agent-plan-place';
+    this.element.append(this.#plan);
   }
 
   /** @param {readonly Item[]} items new ones are put at the end */
   update(items) {
-    for (const item of items) this.#draw(item, this.#held.get(item) ?? this.#hold(item));
+    for (const item of items) {
+      if (isPlanning(item)) this.#planning.add(item);
+      else this.#draw(item, this.#held.get(item) ?? this.#hold(item));
+    }
+    if (items.some(isPlanning)) this.#drawPlan();
     if (items.length > 0) this.options.grown();
   }
 
@@ -57,6 +69,7 @@ export class AgentBody {
 
   /** The language of the page has changed. */
   redraw() {
+    this.#drawPlan();
     for (const [item, held] of this.#held) {
       held.body?.redraw();
       this.#draw(item, held);
@@ -76,6 +89,10 @@ export class AgentBody {
     if (!isBusy && question instanceof HTMLElement) question.focus();
   }
 
+  #drawPlan() {
+    render(planView(planOf(this.#planning)), this.#plan);
+  }
+
   /**
    * @param {Item} item
    * @returns {Held}
@@ -86,7 +103,15 @@ export class AgentBody {
     element.className = `agent-item agent-${item.kind}`;
     const body = item.kind === 'text' ? new AnswerBody(this.options) : null;
     if (body) element.append(body.element);
-    const held = { element, number: lastNumber, isOpen: false, isWhole: false, body, text: '' };
+    const held = {
+      element,
+      number: lastNumber,
+      isOpen: false,
+      isWhole: false,
+      rejected: new Set(),
+      body,
+      text: '',
+    };
     this.#held.set(item, held);
     this.element.append(element);
     return held;
@@ -107,10 +132,15 @@ export class AgentBody {
       toggle: () => this.#change(item, held, { isOpen: !held.isOpen }),
       showAll: () => this.#change(item, held, { isWhole: true }),
       openFile: this.options.openFile,
+      setHunk: (/** @type {number} */ number, /** @type {boolean} */ isAccepted) => {
+        if (isAccepted) held.rejected.delete(number);
+        else held.rejected.add(number);
+        this.#draw(item, held);
+      },
       decide:
         decide &&
-        ((/** @type {Decision} */ decision) => {
-          decide(/** @type {ToolItem} */ (item), decision);
+        ((/** @type {Decision} */ decision, /** @type {number[] | undefined} */ hunks) => {
+          decide(/** @type {ToolItem} */ (item), decision, hunks);
           this.#draw(item, held);
           /** @type {HTMLElement | null} */ (held.element.querySelector('.tool-toggle'))?.focus();
         }),
@@ -136,7 +166,7 @@ export class AgentBody {
  */
 function template(item, held, act) {
   if (item.kind === 'tool') return toolView(item, held, act);
-  return item.kind === 'thinking' ? thoughtView(item, held, act) : noteView(item);
+  return item.kind === 'thinking' ? thoughtView(item, held, act) : noteView();
 }
 
 /** Whether the focus is in a dialog, a field or a list that the user has moved to. */

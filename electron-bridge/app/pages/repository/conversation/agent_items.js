@@ -29,9 +29,9 @@ export function thoughtView({ text }, { isOpen, number }, { toggle }) {
     <div class="thought-text" id=${id} ?hidden=${!isOpen}>${isOpen ? text : nothing}</div>`;
 }
 
-/** @param {TextItem} item */
-export function noteView({ text }) {
-  return html`<p class="agent-note-text">${icon('info')} <span>${text}</span></p>`;
+/** A reminder to go on with the plan; its words are the model's, what is open is in the list. */
+export function noteView() {
+  return html`<p class="agent-note-text">${icon('info')} <span>${t('agent.reminded')}</span></p>`;
 }
 
 /** @param {string} text */

@@ -20,6 +20,8 @@
  * @property {string} output
  * @property {string} diff
  * @property {string} danger what it must be allowed for, if it is
+ * @property {string} asked the edit that waits, as a diff
+ * @property {string} rule what a rule would allow from now on, or ''
  */
 /** @typedef {TextItem | ToolItem} Item */
 
@@ -75,11 +77,13 @@ export function applyMessage(run, { role, content, meta }) {
  * @param {PermissionEntry} request
  * @returns {Item[]}
  */
-export function applyPermission(run, { toolUseId, danger }) {
+export function applyPermission(run, { toolUseId, danger, diff, rule }) {
   const tool = toolOf(run, toolUseId);
   if (!tool) return [];
   tool.status = 'asking';
   tool.danger = danger;
+  tool.asked = diff ?? '';
+  tool.rule = rule ?? '';
   return [tool];
 }
 
@@ -87,7 +91,7 @@ export function applyPermission(run, { toolUseId, danger }) {
  * The user has decided; the result follows in a later message.
  *
  * @param {ToolItem} tool
- * @param {'allow' | 'allowTurn' | 'deny'} decision
+ * @param {'allow' | 'allowTurn' | 'allowRule' | 'deny'} decision
  */
 export function applyDecision(tool, decision) {
   tool.status = decision === 'deny' ? 'denied' : 'running';
@@ -191,7 +195,8 @@ function applyResult(run, block) {
   if (!tool) return [];
   tool.output = block.content;
   tool.diff = block.diff ?? '';
-  if (!block.is_error) tool.status = 'success';
+  if (block.denied) tool.status = 'denied';
+  else if (!block.is_error) tool.status = 'success';
   else if (tool.status !== 'denied') tool.status = 'error';
   return [tool];
 }
@@ -208,7 +213,8 @@ function itemOf(block) {
       return { kind: 'thinking', text: block.thinking };
     case 'tool_use': {
       const { id, name, input } = block;
-      return { kind: 'tool', id, name, input, status: 'running', output: '', diff: '', danger: '' };
+      const fresh = { output: '', diff: '', danger: '', asked: '', rule: '' };
+      return { kind: 'tool', id, name, input, status: 'running', ...fresh };
     }
     default:
       return null;

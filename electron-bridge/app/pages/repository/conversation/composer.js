@@ -4,7 +4,7 @@ import { opensPage, pageAddress } from '../../common/navigation.js';
 import { composerForm } from '../../common/composer_form.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
-import { html, live } from '../../common/lit.js';
+import { html, live, nothing } from '../../common/lit.js';
 import { toastFailure } from '../../common/toast.js';
 
 /**
@@ -14,6 +14,11 @@ import { toastFailure } from '../../common/toast.js';
  * @property {string} modelName
  * @property {boolean} isAgent what is written is a task for an agent
  * @property {'ready' | 'answering' | 'stopping'} state
+ * @property {boolean} reviews each edit of the agent waits as a diff
+ * @property {number} ruleCount what agents may do here without being asked
+ * @property {string} memory what the model is given of the conversation, or ''
+ * @property {boolean} isEditing what is written takes the place of an earlier question
+ * @property {import('./mention_picker.js').MentionPicker} picker
  * @property {boolean} isSessionReady
  * @property {boolean} isSendRequested it is sent as soon as session and models are known
  */
@@ -24,7 +29,10 @@ import { toastFailure } from '../../common/toast.js';
  *   write: (draft: string) => void,
  *   choose: (modelName: string) => void,
  *   setAgent: (isAgent: boolean) => void,
+ *   setReviews: (reviews: boolean) => void,
+ *   showRules: () => void,
  *   send: () => void,
+ *   endEdit: () => void,
  *   stop: () => void,
  * }} act
  */
@@ -39,22 +47,47 @@ export function composer(state, act) {
     rows: 2,
     draft,
   };
-  return composerForm(
+  const { picker } = state;
+  const onKey = (/** @type {KeyboardEvent} */ event) => picker.onKey(event, draft);
+  const onInput = (/** @type {any} */ { target }) => {
+    if (target.id === field.id) picker.update(target.value, target.selectionStart);
+  };
+  const form = composerForm(
     field,
     act,
-    html`<div class="composer-tools">
-      ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
-      <span class="faint composer-hint">${t('ask.hint')}</span>
-      ${
-        state.state === 'ready'
-          ? html`<button class="button primary" type="submit" ?disabled=${!canSend}>
-              ${state.isSendRequested ? html`<span class="spinner" aria-hidden="true"></span>` : ''}
-              ${t(isAgent ? 'ask.send.agent' : 'ask.send')}
-            </button>`
-          : stopButton(state.state, act.stop)
-      }
-    </div>`,
+    html`${picker.view(draft)}${state.isEditing ? editingNote(act.endEdit) : nothing}
+      <div class="composer-tools">
+        ${kindChoice(isAgent, act.setAgent)} ${modelChoice(state, act.choose)}
+        ${isAgent ? agentOptions(state, act) : nothing}
+        <span class="faint composer-hint" title=${t('ask.memory.hint')}
+          >${state.memory || t('ask.hint')}</span
+        >
+        ${
+          state.state === 'ready'
+            ? html`<button class="button primary" type="submit" ?disabled=${!canSend}>
+                ${state.isSendRequested ? html`<span class="spinner" aria-hidden="true"></span>` : ''}
+                ${t(isAgent ? 'ask.send.agent' : 'ask.send')}
+              </button>`
+            : stopButton(state.state, act.stop)
+        }
+      </div>`,
   );
+  return html`<div
+    class="composer-place"
+    @keydown=${{ handleEvent: onKey, capture: true }}
+    @input=${onInput}
+    @focusout=${() => picker.close()}
+  >
+    ${form}
+  </div>`;
+}
+
+/** @param {() => void} endEdit */
+function editingNote(endEdit) {
+  return html`<p class="composer-editing" role="status">
+    <span>${t('ask.editing')}</span>
+    <button class="button small quiet" type="button" @click=${endEdit}>${t('act.cancel')}</button>
+  </p>`;
 }
 
 /**
@@ -77,6 +110,28 @@ function kindChoice(isAgent, setAgent) {
         </label>`,
     )}
   </fieldset>`;
+}
+
+/**
+ * @param {ComposerState} state
+ * @param {{ setReviews: (reviews: boolean) => void, showRules: () => void }} act
+ */
+function agentOptions({ reviews, ruleCount }, { setReviews, showRules }) {
+  return html`<label class="composer-check" title=${t('ask.reviews.hint')}>
+      <input
+        type="checkbox"
+        .checked=${live(reviews)}
+        @change=${(/** @type {any} */ { target }) => setReviews(target.checked)}
+      />
+      <span>${t('ask.reviews')}</span>
+    </label>
+    ${
+      ruleCount > 0
+        ? html`<button class="button small quiet" type="button" @click=${showRules}>
+            ${t('rules.count', { count: ruleCount })}
+          </button>`
+        : nothing
+    }`;
 }
 
 /**
@@ -120,8 +175,8 @@ function noModels() {
     </div>
     <a
       class="button primary"
-      href=${pageAddress('settings')}
-      @click=${opensPage('settings', { failed: toastFailure })}
+      href=${pageAddress('settings', { part: 'add-model' })}
+      @click=${opensPage('settings', { part: 'add-model', failed: toastFailure })}
       >${t('ask.none.settings')}</a
     >
   </div>`;

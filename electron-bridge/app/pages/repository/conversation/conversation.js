@@ -74,12 +74,13 @@ export class Conversation {
   /**
    * @param {string} query
    * @param {string} modelName
-   * @param {{ isAgent?: boolean }} [options] a task for an agent, not a question
+   * @param {{ isAgent?: boolean, reviews?: boolean }} [options] a task for an agent, not a question;
+   *   `reviews`: each of its edits waits as a diff
    */
-  async ask(query, modelName, { isAgent = false } = {}) {
+  async ask(query, modelName, { isAgent = false, reviews = false } = {}) {
     const shown = this.#shown(newTurn({ query, modelName, time: Date.now(), isAgent }));
     this.topic ||= query;
-    await this.#run(shown, { modelName, conversationId: this.id, query, isAgent });
+    await this.#run(shown, { modelName, conversationId: this.id, query, isAgent, reviews });
   }
 
   /** Show the turn that an agent works on here, from its beginning. */
@@ -147,12 +148,18 @@ export class Conversation {
 
   /**
    * @param {ToolItem} tool
-   * @param {'allow' | 'allowTurn' | 'deny'} decision
+   * @param {'allow' | 'allowTurn' | 'allowRule' | 'deny'} decision
+   * @param {number[]} [hunks] of an edit, those that are accepted
    */
-  #decide(tool, decision) {
+  #decide(tool, decision, hunks) {
     applyDecision(tool, decision);
     kernel
-      .answerPermission({ conversationId: this.id, toolUseId: tool.id, decision })
+      .answerPermission({
+        conversationId: this.id,
+        toolUseId: tool.id,
+        decision,
+        ...(hunks && { hunks }),
+      })
       .catch((/** @type {any} */ failure) => {
         // Another device was first; its answer comes as a part.
         if (failure?.code !== 'PERMISSION_ANSWERED') this.callbacks.failed(failure);
@@ -195,8 +202,11 @@ export class Conversation {
     const { grown, openPlace, openFile } = this.callbacks;
     const context = () => ({ known: shownFiles(turn), citations: turn.citations, openPlace });
     const body = new AnswerBody({ grown, context });
-    const decide = (/** @type {ToolItem} */ tool, /** @type {any} */ decision) =>
-      this.#decide(tool, decision);
+    const decide = (
+      /** @type {ToolItem} */ tool,
+      /** @type {any} */ decision,
+      /** @type {number[] | undefined} */ hunks,
+    ) => this.#decide(tool, decision, hunks);
     const work = new AgentBody({ grown, context, decide, openFile });
     return { turn, body, work };
   }

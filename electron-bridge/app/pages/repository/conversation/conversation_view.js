@@ -7,20 +7,25 @@ import { icon } from '../../common/icons.js';
 import { kernel } from '../../common/kernel.js';
 import { html, nothing, ref, repeat } from '../../common/lit.js';
 import { readPreference, savePreference } from '../../common/preferences.js';
-import { emptyState, failureState, loadingState } from '../../common/states.js';
-import { toastFailure } from '../../common/toast.js';
+import { failureState, loadingState } from '../../common/states.js';
+import { toast, toastFailure } from '../../common/toast.js';
 import { onGrammar } from '../code/grammars.js';
 import { waitingTool } from './agent_run.js';
 import { composer } from './composer.js';
 import { Conversation } from './conversation.js';
 import { conversationList } from './conversation_list.js';
 import { FollowedScroll } from './auto_scroll.js';
+import { exportMarkdown, exportName, saveTextFile } from './export_markdown.js';
+import { formatThousands, ModelFacts } from './models.js';
+import { MentionPicker } from './mention_picker.js';
+import { showRules } from './rules_dialog.js';
+import { sourcesView } from './sources_view.js';
+import { beginning, endButton, exportButton, memoryText } from './talk_parts.js';
 import { turnView } from './turn_view.js';
+import { countKept } from './turns.js';
 
 /** @typedef {import('./conversation_list.js').Entry} Entry */
-
-/** What the question box offers to begin with. */
-const EXAMPLES = ['first', 'second', 'third'];
+/** @typedef {import('./turns.js').Turn} Turn */
 
 /**
  * @param {HTMLElement} container
@@ -31,7 +36,7 @@ export function mountConversation(container, page) {
   const scroller = document.createElement('div');
   scroller.className = 'talk-scroller';
   const scroll = new FollowedScroll(scroller, () => draw());
-  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isSendRequested: boolean, isAgent: boolean, isListOpen: boolean }} */
+  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isSendRequested: boolean, isAgent: boolean, reviews: boolean, rules: import('../../../../types/protocol.d.ts').PermissionRuleEntry[], facts: ModelFacts, sourcesOf: Turn | null, edited: Turn | null, isListOpen: boolean }} */
   const state = {
     entries: null,
     failure: null,
@@ -40,6 +45,11 @@ export function mountConversation(container, page) {
     draft: '',
     isSendRequested: false,
     isAgent: readPreference('talk.kind') === 'agent',
+    reviews: readPreference('talk.reviews') === 'yes',
+    rules: [],
+    facts: new ModelFacts(),
+    sourcesOf: null,
+    edited: null,
     isListOpen: false,
   };
   /** Those in which an agent works, whoever has begun it. @type {Set<number>} */
@@ -49,11 +59,15 @@ export function mountConversation(container, page) {
   let current = newConversation();
   let hasComeBack = false;
 
+  const picker = new MentionPicker({ changed: () => draw(), write: writeAt });
+
   const draw = makeRenderer(container, template);
   const drawTurns = makeRenderer(scroller, turns);
 
   function template() {
-    return html`<div class=${state.isListOpen ? 'talk list-open' : 'talk'}>
+    const shown = current.turns.find(({ turn }) => turn === state.sourcesOf);
+    const classes = ['talk', state.isListOpen && 'list-open', shown && 'with-sources'];
+    return html`<div class=${classes.filter(Boolean).join(' ')}>
       <aside class="talks" aria-label=${t('talks.title')}>
         ${conversationList(
           {
@@ -77,31 +91,67 @@ export function mountConversation(container, page) {
         >
           ${icon('chevron-down')} ${t('talks.title')}
         </button>
-        ${scroller} ${scroll.isBehind ? toEnd() : nothing}
+        ${current.turns.length > 0 && !current.isRunning ? exportButton(exportTalk) : nothing}
+        ${scroller} ${scroll.isBehind ? endButton(() => scroll.toEnd()) : nothing}
         <p class="visually-hidden" role="status" aria-live="polite">${announcement()}</p>
         ${composer(
           {
             ...state,
+            ruleCount: state.rules.length,
+            memory: memoryText(state.facts.memoryOf(madeTurns()), formatThousands),
+            isEditing: state.edited !== null,
+            picker,
             state: phase(),
             isSessionReady: page.session.isPrepared,
           },
-          { write, choose, setAgent, send, stop: () => current.stop() },
+          {
+            write,
+            choose,
+            setAgent,
+            setReviews,
+            showRules: openRules,
+            send,
+            endEdit,
+            stop: () => current.stop(),
+          },
         )}
       </div>
+      ${shown ? sourcesView(shown.turn, { close: () => showSources(null), open: openSource }) : nothing}
     </div>`;
+  }
+
+  function madeTurns() {
+    return current.turns.map(({ turn }) => turn);
   }
 
   function turns() {
     if (current.isLoading) return loadingState();
     if (current.failure) return failureState(current.failure, { retry: () => current.load() });
-    if (current.turns.length === 0) return atFirst();
+    if (current.turns.length === 0) {
+      const hasModel = Boolean(state.models?.length);
+      const start = { isAgent: state.isAgent, repoName: page.repoName, hasModel };
+      return beginning(start, (query) => write(query, true));
+    }
     const askAgain = current.isRunning ? null : again;
     const undo = current.isRunning ? null : undoTurn;
+    const branching = current.isRunning
+      ? { regenerate: null, edit: null, fork: null }
+      : { regenerate, edit, fork };
+    const { facts } = state;
     return html`<div class="turns" ${ref(follow)}>
       ${repeat(
         current.turns,
         ({ turn }) => turn,
-        (shown) => turnView(shown, { openExcerpt, askAgain, undo, openFile }),
+        (shown) =>
+          turnView(shown, {
+            openExcerpt,
+            askAgain,
+            undo,
+            openFile,
+            showSources,
+            facts,
+            ...branching,
+          }),
       )}
     </div>`;
   }
@@ -109,34 +159,6 @@ export function mountConversation(container, page) {
   /** @param {Element | undefined} content */
   function follow(content) {
     if (content) scroll.follow(content);
-  }
-
-  function atFirst() {
-    const kind = state.isAgent ? 'agent' : 'ask';
-    return emptyState({
-      title: t(`start.${kind}.title`, { name: page.repoName }),
-      text: t(`start.${kind}.text`),
-      action: state.models?.length
-        ? html`<div class="talk-examples">
-            ${EXAMPLES.map((name) => {
-              const query = t(`start.${kind}.${name}`);
-              return html`<button class="button" type="button" @click=${() => write(query, true)}>
-                ${query}
-              </button>`;
-            })}
-          </div>`
-        : nothing,
-    });
-  }
-
-  function toEnd() {
-    return html`<button
-      class="button small talk-to-end"
-      type="button"
-      @click=${() => scroll.toEnd()}
-    >
-      ${icon('chevron-down')} ${t('talk.toEnd')}
-    </button>`;
   }
 
   function newConversation() {
@@ -159,6 +181,17 @@ export function mountConversation(container, page) {
     draw();
     drawTurns();
     scroll.grown();
+    noteState();
+  }
+
+  /** What is shown goes into the address, and what is at work into the badge. */
+  function noteState() {
+    page.note('talk', { conversation: current.turns.length > 0 ? current.id : undefined });
+    page.running.setOwn(
+      [...open.values()]
+        .filter((one) => one.isRunning)
+        .map(({ id, topic }) => ({ conversation: id, topic })),
+    );
   }
 
   /** @returns {'ready' | 'answering' | 'stopping'} */
@@ -197,6 +230,19 @@ export function mountConversation(container, page) {
     if (isOffered) queueMicrotask(focusQuestion);
   }
 
+  /**
+   * @param {string} draft
+   * @param {number} [caret]
+   */
+  function writeAt(draft, caret = draft.length) {
+    write(draft);
+    queueMicrotask(() => {
+      focusQuestion();
+      const box = /** @type {HTMLTextAreaElement | null} */ (container.querySelector('#question'));
+      box?.setSelectionRange(caret, caret);
+    });
+  }
+
   /** @param {string} modelName */
   function choose(modelName) {
     state.modelName = modelName;
@@ -209,6 +255,27 @@ export function mountConversation(container, page) {
     state.isAgent = isAgent;
     savePreference('talk.kind', isAgent ? 'agent' : 'ask');
     changed();
+  }
+
+  /** @param {boolean} reviews */
+  function setReviews(reviews) {
+    state.reviews = reviews;
+    savePreference('talk.reviews', reviews ? 'yes' : 'no');
+    draw();
+  }
+
+  async function openRules() {
+    await showRules(state.rules);
+    await loadRules();
+  }
+
+  async function loadRules() {
+    try {
+      state.rules = (await kernel.getPermissionRules()).rules;
+      draw();
+    } catch {
+      // asked again with the list
+    }
   }
 
   /** Asks what is written; if the kernel is not that far yet, as soon as it is. */
@@ -226,6 +293,74 @@ export function mountConversation(container, page) {
   /** @param {import('./turns.js').Turn} turn */
   function again({ query, agent }) {
     return ask(query, agent !== null);
+  }
+
+  /**
+   * Go on in a new conversation that has the first turns of this one, which stays as it is.
+   *
+   * @param {number} count of turns
+   * @returns {Promise<boolean>} whether it is there
+   */
+  async function branch(count) {
+    const kept = countKept(madeTurns().slice(0, count));
+    const forked = newConversation();
+    if (kept > 0) {
+      const fields = { conversationId: current.id, newId: forked.id, turns: kept };
+      try {
+        await kernel.forkConversation(fields);
+      } catch (failure) {
+        toastFailure(failure);
+        return false;
+      }
+    }
+    leave();
+    current = forked;
+    open.set(forked.id, forked);
+    if (kept > 0) await forked.load();
+    changed();
+    return true;
+  }
+
+  /** @param {Turn} turn */
+  async function regenerate(turn) {
+    if (await branch(madeTurns().indexOf(turn))) await ask(turn.query, false);
+  }
+
+  /** @param {Turn} turn */
+  function edit(turn) {
+    setAgent(turn.agent !== null);
+    write(turn.query, true);
+    state.edited = turn;
+    draw();
+  }
+
+  function endEdit() {
+    state.edited = null;
+    write('');
+  }
+
+  /** @param {Turn} turn */
+  async function fork(turn) {
+    if (!(await branch(madeTurns().indexOf(turn) + 1))) return;
+    toast(t('turn.forked'), { kind: 'success' });
+    await loadList();
+    focusQuestion();
+  }
+
+  /** @param {Turn | null} turn */
+  function showSources(turn) {
+    state.sourcesOf = turn;
+    draw();
+  }
+
+  /** @param {import('./sources.js').Source} source */
+  function openSource({ path, begin: first, end }) {
+    page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end });
+  }
+
+  function exportTalk() {
+    const text = exportMarkdown(current.topic, page.repoName, madeTurns());
+    saveTextFile(exportName(current.topic), text);
   }
 
   /** @param {import('./turns.js').Turn} turn */
@@ -247,16 +382,22 @@ export function mountConversation(container, page) {
    * @param {boolean} [isAgent]
    */
   async function ask(query, isAgent = state.isAgent) {
-    const conversation = current;
-    if (!query.trim() || conversation.isRunning || !state.modelName) return;
+    if (!query.trim() || current.isRunning || !state.modelName) return;
+    const { edited } = state;
     if (query === state.draft) state.draft = '';
+    state.edited = null;
+    if (edited && !(await branch(madeTurns().indexOf(edited)))) return;
+    const conversation = current;
     open.set(conversation.id, conversation);
     scroll.toEnd();
-    const answered = conversation.ask(query.trim(), state.modelName, { isAgent });
+    const answered = conversation.ask(query.trim(), state.modelName, {
+      isAgent,
+      reviews: state.reviews,
+    });
     note(conversation);
     await answered;
     if (conversation !== current) open.delete(conversation.id);
-    await loadList();
+    await Promise.all([loadList(), isAgent ? loadRules() : null]);
   }
 
   /** The kernel lists it when the first answer is there; the page lists it at once. @param {Conversation} conversation */
@@ -301,6 +442,7 @@ export function mountConversation(container, page) {
   }
 
   function leave() {
+    state.edited = null;
     if (!current.isRunning) open.delete(current.id);
   }
 
@@ -358,8 +500,9 @@ export function mountConversation(container, page) {
 
   async function loadModels() {
     try {
-      const { modelList } = await kernel.getGenerationModels();
-      state.models = modelList.map(({ name }) => name);
+      const reply = await kernel.getGenerationModels();
+      state.facts = new ModelFacts(reply);
+      state.models = reply.modelList.map(({ name }) => name);
       if (!state.models.includes(state.modelName)) state.modelName = state.models[0] ?? '';
     } catch {
       // the banner shows that the kernel does not run; loaded again when it is back
@@ -379,6 +522,7 @@ export function mountConversation(container, page) {
 
   function loadAll() {
     loadList();
+    if (page.session.isPrepared) loadRules();
     loadModels();
   }
 
@@ -394,8 +538,9 @@ export function mountConversation(container, page) {
   onGrammar(redrawAnswers);
 
   return {
-    shown: () => {
+    shown: ({ conversation }) => {
       isShown = true;
+      if (conversation && conversation !== current.id) show(conversation);
       loadAll();
       scroll.grown();
     },

@@ -84,6 +84,36 @@ export function diffLines(diff) {
   return lines.slice(isHead ? 2 : 0).map((text) => ({ kind: kindOf(text), text }));
 }
 
+/**
+ * How many lines a unified diff adds and removes; null if a part of it is left out.
+ *
+ * @param {string} diff
+ * @returns {{ added: number, removed: number } | null}
+ */
+export function countChanges(diff) {
+  if (/^\[\.\.\. (?:\d+ characters left out|the diff is longer)/m.test(diff)) return null;
+  const kinds = diffLines(diff).map(({ kind }) => kind);
+  const count = (/** @type {string} */ wanted) => kinds.filter((kind) => kind === wanted).length;
+  return { added: count('added'), removed: count('removed') };
+}
+
+/**
+ * The hunks of a unified diff, each as a diff of its own.
+ *
+ * @param {string} diff
+ * @returns {string[]}
+ */
+export function splitHunks(diff) {
+  const lines = diffLines(diff).map(({ text }) => text);
+  /** @type {string[][]} */
+  const hunks = [];
+  for (const line of lines) {
+    if (line.startsWith('@@')) hunks.push([line]);
+    else hunks.at(-1)?.push(line);
+  }
+  return hunks.map((hunk) => hunk.join('\n'));
+}
+
 /** @param {string} line */
 function kindOf(line) {
   if (line.startsWith('@@')) return 'place';

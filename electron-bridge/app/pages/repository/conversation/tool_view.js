@@ -3,16 +3,20 @@
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
-import { beginning, diffLines, shortArgument, shownInput, wholeInput } from './tool_text.js';
+import { diffView } from './diff_view.js';
+import { permissionView } from './permission_view.js';
+import { beginning, countChanges, shortArgument, shownInput } from './tool_text.js';
 
 /** @typedef {import('./agent_run.js').ToolItem} ToolItem */
-/** @typedef {{ isOpen: boolean, isWhole: boolean, number: number }} Held */
+/** @typedef {{ isOpen: boolean, isWhole: boolean, number: number, rejected: Set<number> }} Held */
 
 /**
  * @typedef {object} ToolActions
  * @property {() => void} toggle
  * @property {() => void} showAll
- * @property {((decision: 'allow' | 'allowTurn' | 'deny') => void) | null} decide null: elsewhere
+ * @property {((decision: import('./agent_body.js').Decision, hunks?: number[]) => void) | null} decide
+ *   null: elsewhere
+ * @property {(number: number, isAccepted: boolean) => void} setHunk
  * @property {(filePath: string) => void} openFile
  */
 
@@ -44,9 +48,10 @@ export function toolView(tool, held, act) {
       ${icon(held.isOpen ? 'chevron-down' : 'chevron-right')}
       <span class="tool-name">${name}</span>
       <span class="tool-argument">${shortArgument(input)}</span>
+      ${changeCounts(tool.diff)}
       <span class="tool-status ${status}">${sign(status)} ${t(`tool.${status}`)}</span>
     </button>
-    ${status === 'asking' && act.decide ? permission(tool, act.decide) : nothing}
+    ${status === 'asking' && act.decide ? permissionView(tool, held, act) : nothing}
     <div class="tool-inside" id=${id} ?hidden=${!held.isOpen}>
       ${held.isOpen ? inside(tool, held, act) : nothing}
     </div>`;
@@ -58,35 +63,15 @@ function sign(status) {
   return icon(SIGNS[status]);
 }
 
-/**
- * The question has the focus, not one of its answers: a key that was meant for something else must
- * not allow anything.
- *
- * @param {ToolItem} tool
- * @param {NonNullable<ToolActions['decide']>} decide
- */
-function permission({ name, input, danger }, decide) {
-  const kind = danger === 'deletes' ? 'deletes' : 'runs';
-  return html`<div
-    class="permission"
-    role="group"
-    tabindex="-1"
-    aria-label=${t('permission.label')}
-  >
-    <p class="permission-text">${t(`permission.${kind}`, { tool: name })}</p>
-    <pre class="permission-what" tabindex="0"><code>${wholeInput(input)}</code></pre>
-    <div class="permission-acts">
-      <button class="button small primary" type="button" @click=${() => decide('allow')}>
-        ${t('permission.allow')}
-      </button>
-      <button class="button small" type="button" @click=${() => decide('deny')}>
-        ${t('permission.deny')}
-      </button>
-      <button class="button small quiet" type="button" @click=${() => decide('allowTurn')}>
-        ${t(`permission.turn.${kind}`)}
-      </button>
-    </div>
-  </div>`;
+/** @param {string} diff */
+function changeCounts(diff) {
+  const counts = diff ? countChanges(diff) : null;
+  if (!counts) return nothing;
+  const { added, removed } = counts;
+  return html`<span class="tool-counts" aria-label=${t('tool.counts', { added, removed })}>
+    <span class="added" aria-hidden="true">+${added}</span>
+    <span class="removed" aria-hidden="true">−${removed}</span>
+  </span>`;
 }
 
 /**
@@ -146,20 +131,6 @@ function changed(input, diff, held, { showAll, openFile }) {
       }
     </p>
     ${diffView(text, t('tool.changed'))} ${isCut ? all(lines, showAll) : nothing}`;
-}
-
-/**
- * @param {string} diff
- * @param {string} label
- */
-export function diffView(diff, label) {
-  return html`<pre
-    class="tool-output"
-    tabindex="0"
-    aria-label=${label}
-  ><code class="diff">${diffLines(diff).map(
-    ({ kind, text }) => html`<span class="diff-line ${kind}">${text} </span>`,
-  )}</code></pre>`;
 }
 
 /**

@@ -140,6 +140,18 @@ export function isRunning({ state }) {
 }
 
 /**
+ * How many of these turns the history has: one that was refused at once is not among them.
+ *
+ * @param {readonly Turn[]} turns
+ */
+export function countKept(turns) {
+  return turns.filter(({ state, failure }) => {
+    const wasRefused = state === 'failed' && failure && !(/** @type {any} */ (failure).done);
+    return !wasRefused;
+  }).length;
+}
+
+/**
  * The files that the model was shown.
  *
  * @param {Turn} turn

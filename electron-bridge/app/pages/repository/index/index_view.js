@@ -10,6 +10,8 @@ import { toastFailure } from '../../common/toast.js';
 import { activityCard } from './activity_card.js';
 import { askCards } from './ask_card.js';
 import { bars } from './bars.js';
+import { MapCard } from './map_card.js';
+import { ResourcesCard } from './resources_card.js';
 import { SkippedFiles } from './skipped_files.js';
 import { sentence } from './state_text.js';
 
@@ -26,6 +28,14 @@ export function mountIndex(container, page) {
   let isShown = false;
   let isAsking = false;
   const skipped = new SkippedFiles(() => draw());
+  const map = new MapCard({
+    changed: () => draw(),
+    entered: (folder) => page.note('index', { opened: folder || undefined }, { isNew: true }),
+    openFile: (filePath) => page.viewer.open({ filePath, beginLine: 0, endLine: 0 }),
+  });
+  const resources = new ResourcesCard(page.repoName, () => draw());
+  /** The files at the last look: the map is made anew when there are others. */
+  let mapped = -1;
   const draw = makeRenderer(container, template);
   const drawSoon = throttle(() => isShown && draw(), DRAW_INTERVAL_MS);
 
@@ -45,9 +55,12 @@ export function mountIndex(container, page) {
           ${pauseButton(Boolean(status.paused), status.state)}
         </div>
         ${status.trouble ? errorNotice(status.trouble) : nothing} ${bars(watch)}
+        ${status.notice ? html`<p class="faint index-notice">${status.notice}</p>` : nothing}
         <p class="faint index-watching">${watching(status.watching)}</p>
       </section>
-      ${activityCard(watch.activity)} ${skipped.template(status.refused)}
+      ${watch.isWorking ? activityCard(watch.activity) : nothing} ${map.template()}
+      ${skipped.template(status.refused)} ${resources.template()}
+      ${watch.isWorking ? nothing : activityCard(watch.activity)}
     </div>`;
   }
 
@@ -85,14 +98,27 @@ export function mountIndex(container, page) {
 
   watch.onChange(() => {
     drawSoon();
-    if (isShown && watch.status) skipped.refresh(watch.status.refused);
+    if (isShown) refresh();
   });
 
+  /** @param {string} [folder] another one than before */
+  function refresh(folder) {
+    if (!watch.status || !page.session.isPrepared) return;
+    skipped.refresh(watch.status.refused);
+    const isOther = folder !== undefined && folder !== map.folder;
+    const isQuiet = watch.status.filesWaiting === 0 && watch.status.files !== mapped;
+    if (!isOther && !isQuiet) return;
+    mapped = watch.status.files;
+    map.load(folder);
+    resources.load();
+  }
+
   return {
-    shown: () => {
+    shown: ({ opened = '' }) => {
       isShown = true;
       watch.refresh();
-      if (watch.status) skipped.refresh(watch.status.refused);
+      map.folder = mapped < 0 ? opened : map.folder;
+      refresh(opened);
       draw();
     },
     hidden: () => {

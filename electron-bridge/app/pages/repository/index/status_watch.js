@@ -24,13 +24,17 @@ export class StatusWatch {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
   #isRefreshing = false;
+  #endStatuses;
+  #onVisible = () => this.#schedule(0);
 
   /** @param {import('../session/session.js').Session} session */
   constructor(session) {
     this.session = session;
-    kernel.on('embeddingStatus', (items) => this.#onStatuses(items));
+    this.#endStatuses = kernel.on('embeddingStatus', (items) => {
+      if (session.isPrepared) this.#onStatuses(items);
+    });
     session.onChange(() => this.#sessionChanged());
-    document.addEventListener('visibilitychange', () => this.#schedule(0));
+    document.addEventListener('visibilitychange', this.#onVisible);
     this.#schedule(0);
   }
 
@@ -58,6 +62,14 @@ export class StatusWatch {
     this.#isRefreshing = false;
     this.#notify();
     this.#schedule();
+  }
+
+  /** The repository is gone. */
+  end() {
+    clearTimeout(this.#timer);
+    this.#endStatuses();
+    document.removeEventListener('visibilitychange', this.#onVisible);
+    this.#listeners.clear();
   }
 
   #sessionChanged() {

@@ -2,7 +2,8 @@
 
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
-import { html, live } from '../../common/lit.js';
+import { html, live, nothing } from '../../common/lit.js';
+import { savedQueries, toggleSaved } from './recent_queries.js';
 
 /** @typedef {import('./search_state.js').SearchState} SearchState */
 
@@ -34,6 +35,7 @@ export function searchBox(state, { toResults }) {
       @input=${(/** @type {any} */ { target }) => state.search(target.value, { isTyping: true })}
       @keydown=${(/** @type {KeyboardEvent} */ event) => boxKey(event, state, toResults)}
     ></textarea>
+    ${state.query.trim() ? saveButton(state) : nothing}
     ${
       state.query
         ? html`<button
@@ -78,6 +80,25 @@ function boxKey(event, state, toResults) {
     return;
   }
   event.preventDefault();
+}
+
+/** @param {SearchState} state */
+function saveButton(state) {
+  const isSaved = savedQueries(state.repoName).includes(state.query.trim());
+  const label = t(isSaved ? 'search.unsave' : 'search.save');
+  return html`<button
+    class=${isSaved ? 'button small quiet icon starred' : 'button small quiet icon'}
+    type="button"
+    aria-label=${t('search.save')}
+    aria-pressed=${String(isSaved)}
+    title=${label}
+    @click=${() => {
+      toggleSaved(state.repoName, state.query);
+      state.callbacks.changed();
+    }}
+  >
+    ${icon('star')}
+  </button>`;
 }
 
 /** @param {SearchState} state */

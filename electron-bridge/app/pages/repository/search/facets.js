@@ -1,59 +1,64 @@
-/** What the results could be narrowed down to: languages and folders. Pure. */
+/** What the hits could be narrowed down to, as the kernel has counted it, and what is chosen. Pure. */
 
-/** @typedef {import('./query_parts.js').Part} Part */
-/** @typedef {{ kind: 'lang' | 'path', value: string, count: number }} Facet */
+import { parseQuery, removeParts, withFilter } from './query_parts.js';
 
-const MAX_LANGUAGES = 4;
-const MAX_FOLDERS = 5;
-/** Of ten thousand results the best are enough to choose from. */
-const MAX_COUNTED_RESULTS = 500;
+/** @typedef {import('../../../../types/protocol.d.ts').SearchFacets} SearchFacets */
+/** @typedef {'kind' | 'lang' | 'path' | 'symbol'} FacetKind */
+/** @typedef {{ kind: FacetKind, values: { value: string, count: number, isChosen: boolean }[] }} FacetGroup */
+
+/** @type {readonly (readonly [FacetKind, 'kinds' | 'languages' | 'folders' | 'symbols'])[]} */
+const GROUPS = Object.freeze([
+  ['kind', 'kinds'],
+  ['lang', 'languages'],
+  ['path', 'folders'],
+  ['symbol', 'symbols'],
+]);
 
 /**
- * @param {readonly { filePath: string, language: string }[]} results
- * @param {readonly Part[]} parts of the query; what it has is not offered
- * @returns {Facet[]}
+ * @param {SearchFacets | null} facets
+ * @param {string} query
+ * @returns {FacetGroup[]} those with a choice
  */
-export function facetsOf(results, parts) {
-  const looked = results.slice(0, MAX_COUNTED_RESULTS);
-  const has = (/** @type {string} */ kind, /** @type {string} */ value) =>
-    parts.some((part) => part.kind === kind && part.value === value && !part.isNot);
-  const languages =
-    has('lang', '') || parts.some(({ kind }) => kind === 'lang')
-      ? []
-      : commonest(
-          looked.map(({ language }) => language),
-          MAX_LANGUAGES,
-        );
-  const folders = commonest(
-    looked.map(({ filePath }) => topFolder(filePath)),
-    MAX_FOLDERS,
+export function facetGroups(facets, query) {
+  if (!facets) return [];
+  const parts = parseQuery(query);
+  return GROUPS.map(([kind, name]) => {
+    const found = name === 'folders' ? withoutSame(facets[name]) : facets[name];
+    const isChosen = (/** @type {string} */ value) =>
+      parts.some((part) => part.kind === kind && part.value === value && !part.isNot);
+    const values = found.map((each) => ({ ...each, isChosen: isChosen(each.value) }));
+    return { kind, values };
+  }).filter(
+    ({ values }) =>
+      values.some(({ isChosen }) => isChosen) ||
+      values.some(({ count }) => count < facets.total && values.length > 0),
   );
-  return [
-    ...languages.map(([value, count]) => ({ kind: /** @type {const} */ ('lang'), value, count })),
-    ...folders
-      .filter(([value]) => !has('path', value))
-      .map(([value, count]) => ({ kind: /** @type {const} */ ('path'), value, count })),
-  ].filter(({ count }) => count < looked.length);
 }
 
 /**
- * The first two folders of a path, or what there is of them.
+ * The query with a value chosen, or no longer.
  *
- * @param {string} filePath
+ * @param {string} query
+ * @param {FacetKind} kind
+ * @param {string} value
  */
-export function topFolder(filePath) {
-  const folders = filePath.split('/').slice(0, -1);
-  return folders.length > 0 ? `${folders.slice(0, 2).join('/')}/` : '';
+export function toggleFacet(query, kind, value) {
+  const parts = parseQuery(query).filter(
+    (part) => part.kind === kind && part.value === value && !part.isNot,
+  );
+  return parts.length > 0 ? removeParts(query, ...parts) : withFilter(query, { kind, value });
 }
 
 /**
- * @param {string[]} values
- * @param {number} limit
- * @returns {[string, number][]}
+ * A folder that has all its hits in one folder below says nothing.
+ *
+ * @param {readonly { value: string, count: number }[]} folders
  */
-function commonest(values, limit) {
-  /** @type {Map<string, number>} */
-  const counts = new Map();
-  for (const value of values) if (value) counts.set(value, (counts.get(value) ?? 0) + 1);
-  return [...counts].sort((one, other) => other[1] - one[1]).slice(0, limit);
+function withoutSame(folders) {
+  return folders.filter(
+    ({ value, count }) =>
+      !folders.some(
+        (other) => other.value !== value && other.value.startsWith(value) && other.count === count,
+      ),
+  );
 }

@@ -9,7 +9,9 @@ const KEYS = Object.freeze([
   ['↑ ↓ j k', 'move'],
   ['Enter', 'open'],
   ['Ctrl/⌘ Enter', 'edit'],
+  ['→ ←', 'expand'],
   ['c', 'copy'],
+  ['Ctrl/⌘ K', 'palette'],
   ['Esc', 'back'],
   ['?', 'help'],
 ]);
@@ -19,6 +21,7 @@ const SYNTAX = Object.freeze([
   ['path:src/auth  path:src/**/*.py', 'path'],
   ['-path:tests', 'not'],
   ['file:config', 'file'],
+  ['kind:code', 'kind'],
   ['symbol:Session', 'symbol'],
   ['"exact string"', 'exact'],
   ['/regex/i', 'regex'],

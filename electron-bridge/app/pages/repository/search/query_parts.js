@@ -2,7 +2,7 @@
 
 /**
  * @typedef {object} Part
- * @property {'lang' | 'path' | 'file' | 'symbol' | 'exact' | 'regex'} kind
+ * @property {'lang' | 'path' | 'file' | 'kind' | 'symbol' | 'exact' | 'regex'} kind
  * @property {string} value
  * @property {boolean} isNot
  * @property {number} begin where it stands in the query
@@ -12,7 +12,7 @@
 const QUOTED = '"((?:[^"\\\\]|\\\\.){1,1000})"';
 const END = '(?=\\s|$)';
 const FILTER = new RegExp(
-  `(-?)(lang|path|file|symbol):(?:${QUOTED}|((?!:|//|")\\S{1,500}))${END}`,
+  `(-?)(lang|path|file|kind|symbol|scope|repo):(?:${QUOTED}|((?!:|//|")\\S{1,500}))${END}`,
   'y',
 );
 const EXACT = new RegExp(QUOTED + END, 'y');
@@ -20,6 +20,7 @@ const REGEX = new RegExp(
   `/((?!\\s)(?:\\\\[^\\n]|\\[(?:\\\\[^\\n]|[^\\]\\\\\\n]){1,200}\\]|[^/\\\\[\\n]){1,500})(?<!\\s)/i?${END}`,
   'y',
 );
+const KINDS = /^(?:code|test|example|documentation|data|doc)s?$/i;
 const WORD = /\S+/y;
 const SPACE = /\s+/y;
 
@@ -63,7 +64,7 @@ export function removeParts(query, ...parts) {
  * The query with one more filter, at its end; unchanged if it has it.
  *
  * @param {string} query
- * @param {{ kind: 'lang' | 'path' | 'file' | 'symbol', value: string, isNot?: boolean }} filter
+ * @param {{ kind: 'lang' | 'path' | 'file' | 'kind' | 'symbol', value: string, isNot?: boolean }} filter
  */
 export function withFilter(query, { kind, value, isNot = false }) {
   const has = parseQuery(query).some(
@@ -91,6 +92,7 @@ function partAt(query, place) {
   if (filter) {
     const [all, minus, kind, quoted, plain] = filter;
     const value = plain ?? unescape(quoted);
+    if (kind === 'kind' && !value.split(',').every((one) => KINDS.test(one))) return null;
     return makePart(/** @type {Part['kind']} */ (kind), value, minus === '-', place, all);
   }
   const exact = matchAt(EXACT, query, place);

@@ -1,20 +1,24 @@
-/** What was searched for here before, newest first. */
+/** What was searched for here before, newest first, and what was saved to be searched for again. */
 
 import { readPreference, savePreference } from '../../common/preferences.js';
 
 const MAX_QUERIES = 12;
+const MAX_SAVED = 50;
 
 /**
  * @param {string} repoName
  * @returns {string[]}
  */
 export function recentQueries(repoName) {
-  try {
-    const found = JSON.parse(readPreference(nameOf(repoName)) ?? '[]');
-    return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : [];
-  } catch {
-    return []; // not written by this page
-  }
+  return readList(`queries.${repoName}`);
+}
+
+/**
+ * @param {string} repoName
+ * @returns {string[]} in alphabetical order
+ */
+export function savedQueries(repoName) {
+  return readList(`saved.${repoName}`);
 }
 
 /**
@@ -22,12 +26,26 @@ export function recentQueries(repoName) {
  * @param {string} query
  */
 export function noteQuery(repoName, query) {
-  savePreference(nameOf(repoName), JSON.stringify(addQuery(recentQueries(repoName), query)));
+  writeList(`queries.${repoName}`, addQuery(recentQueries(repoName), query));
 }
 
 /** @param {string} repoName */
 export function forgetQueries(repoName) {
-  savePreference(nameOf(repoName), '[]');
+  writeList(`queries.${repoName}`, []);
+}
+
+/**
+ * Save a query, or no longer.
+ *
+ * @param {string} repoName
+ * @param {string} query
+ */
+export function toggleSaved(repoName, query) {
+  const text = query.trim();
+  const saved = savedQueries(repoName);
+  const others = saved.filter((one) => one !== text);
+  const now = others.length < saved.length ? others : [...saved, text].sort();
+  writeList(`saved.${repoName}`, now.slice(0, MAX_SAVED));
 }
 
 /**
@@ -45,7 +63,23 @@ export function addQuery(queries, query) {
   return [text, ...others].slice(0, MAX_QUERIES);
 }
 
-/** @param {string} repoName */
-function nameOf(repoName) {
-  return `queries.${repoName}`;
+/**
+ * @param {string} name
+ * @returns {string[]}
+ */
+function readList(name) {
+  try {
+    const found = JSON.parse(readPreference(name) ?? '[]');
+    return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : [];
+  } catch {
+    return []; // not written by this page
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {string[]} queries
+ */
+function writeList(name, queries) {
+  savePreference(name, JSON.stringify(queries));
 }

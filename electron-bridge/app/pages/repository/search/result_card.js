@@ -1,17 +1,19 @@
-/** One result: where it is, how good, and its code. */
+/** One result: where it is, how good, and the lines that say why it is here. */
 
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { guard, html, nothing } from '../../common/lit.js';
 import { colouredLines } from '../code/colours.js';
 import { numberedLines } from '../code/code_lines.js';
-import { marksOf, marksWithin } from '../code/marks.js';
+import { marksOf, marksWithin, wholeWords } from '../code/marks.js';
 import { hasEditor } from '../viewer/editor.js';
 import { lineRange, pathText } from '../viewer/file_path.js';
-import { firstLines, isCollapsible, lineAt, lineCountOf, shownLines } from './snippet.js';
+import { bestLines } from './best_lines.js';
 import { whyPanel } from './score_explanation.js';
+import { firstLines } from './snippet.js';
 
 /** @typedef {import('./search_state.js').SearchResult} SearchResult */
+/** @typedef {import('./result_groups.js').ResultRow} ResultRow */
 
 /**
  * @typedef {object} CardContext
@@ -20,6 +22,7 @@ import { whyPanel } from './score_explanation.js';
  * @property {boolean} isExplained
  * @property {() => void} toggleExpanded
  * @property {() => void} toggleExplained
+ * @property {() => void} showFile all results of the file
  * @property {() => void} open
  * @property {() => void} edit
  * @property {() => void} copy
@@ -27,6 +30,8 @@ import { whyPanel } from './score_explanation.js';
 
 /** @type {Readonly<Record<string, string>>} */
 const FRESHNESS = { 'changed since indexed': 'changed', 'embedding pending': 'pending' };
+/** The part of a score that an exact string or a regular expression has. */
+const EXACT = 'exact';
 /** @type {WeakMap<SearchResult, Map<boolean, ReturnType<typeof snippetOf>>>} */
 let snippets = new WeakMap();
 
@@ -36,38 +41,32 @@ export function forgetColours() {
 }
 
 /**
- * @param {SearchResult} result
+ * @param {ResultRow} row
  * @param {CardContext} context
  */
-export function resultCard(result, context) {
-  const { filePath, beginLine, endLine, symbol, language, why } = result;
+export function resultCard(row, context) {
+  const { result } = row;
+  const { why } = result;
   const tab = context.isActive ? 0 : -1;
-  return html`<article class="result card">
+  const names = [
+    'result',
+    row.isFirst && 'first',
+    row.isLast && 'last',
+    context.isActive && 'active',
+  ];
+  const snippet = cachedSnippet(result, context.isExpanded);
+  return html`<article class=${names.filter(Boolean).join(' ')}>
     <header class="result-head">
-      <button
-        class="result-open"
-        type="button"
-        tabindex=${tab}
-        title=${filePath}
-        @click=${context.open}
-      >
-        ${pathText(filePath)}<span class="path-lines">:${lineRange(beginLine, endLine)}</span>
-      </button>
-      ${symbol ? html`<span class="result-symbol" title=${symbol}>${symbolText(symbol)}</span>` : nothing}
+      ${place(row, context, tab)}
       <span class="result-side">
-        ${freshnessBadge(result)}
-        <span class="badge">${language}</span>
-        ${scoreBar(result.score)}
+        ${freshnessBadge(result)} ${scoreMark(result)}
         <span class="result-actions">
+          ${expandButton(snippet, context, tab)}
           ${
             why
-              ? actionButton(
-                  'info',
-                  t('why.show'),
-                  tab,
-                  context.toggleExplained,
-                  context.isExplained,
-                )
+              ? actionButton('info', t('why.show'), tab, context.toggleExplained, {
+                  isOn: context.isExplained,
+                })
               : nothing
           }
           ${actionButton('copy', t('result.copy'), tab, context.copy)}
@@ -76,35 +75,53 @@ export function resultCard(result, context) {
       </span>
     </header>
     ${why && context.isExplained ? whyPanel(why, result.score) : nothing}
-    ${code(result, context, tab)}
+    <div class="code result-code" @click=${context.open}>
+      ${guard([snippet.lines], () =>
+        numberedLines(snippet.lines, { from: result.beginLine + snippet.begin + 1 }),
+      )}
+    </div>
+    ${
+      row.hidden > 0
+        ? html`<button class="result-more" type="button" tabindex=${tab} @click=${context.showFile}>
+            ${t('result.moreInFile', { count: row.hidden })}
+          </button>`
+        : nothing
+    }
   </article>`;
 }
 
 /**
- * @param {SearchResult} result
+ * @param {ResultRow} row
  * @param {CardContext} context
  * @param {number} tab
  */
-function code(result, { isExpanded, toggleExpanded }, tab) {
-  const { lines, shown, lineCount } = cachedSnippet(result, isExpanded);
-  const hidden = shown.above + shown.below;
-  const isLong = hidden > 0 || (isExpanded && isCollapsible(lineCount));
-  return html`<div class="code result-code">
-      ${guard([lines], () => numberedLines(lines, { from: result.beginLine + shown.begin + 1 }))}
-    </div>
-    ${
-      isLong
-        ? html`<button
-            class="result-more"
-            type="button"
-            tabindex=${tab}
-            aria-expanded=${isExpanded ? 'true' : 'false'}
-            @click=${toggleExpanded}
-          >
-            ${isExpanded ? t('result.less') : t('result.more', { count: hidden })}
-          </button>`
-        : nothing
-    }`;
+function place({ result, isFirst }, context, tab) {
+  const { filePath, beginLine, endLine, symbol } = result;
+  return html`<button
+      class=${isFirst ? 'result-open' : 'result-open further'}
+      type="button"
+      tabindex=${tab}
+      title=${filePath}
+      @click=${context.open}
+    >
+      ${isFirst ? pathText(filePath) : nothing}<span class="path-lines"
+        >${isFirst ? ':' : ''}${lineRange(beginLine, endLine)}</span
+      >
+    </button>
+    ${symbol ? html`<span class="result-symbol" title=${symbol}>${symbolText(symbol)}</span>` : nothing}`;
+}
+
+/**
+ * @param {ReturnType<typeof snippetOf>} snippet
+ * @param {CardContext} context
+ * @param {number} tab
+ */
+function expandButton({ lineCount, begin, end }, { isExpanded, toggleExpanded }, tab) {
+  const hidden = lineCount - (end - begin);
+  if (hidden === 0 && !isExpanded) return nothing;
+  const label = isExpanded ? t('result.less') : t('result.more', { count: hidden });
+  const shape = isExpanded ? 'chevron-up' : 'chevron-down';
+  return actionButton(shape, label, tab, toggleExpanded, { isOn: isExpanded });
 }
 
 /**
@@ -123,14 +140,13 @@ function cachedSnippet(result, isExpanded) {
  * @param {SearchResult} result
  * @param {boolean} isExpanded
  */
-function snippetOf({ content, highlightedContent, language }, isExpanded) {
-  const marks = marksOf(highlightedContent, content);
-  const lineCount = lineCountOf(content);
-  const shown = shownLines({ lineCount, firstMarked: lineAt(content, marks[0]?.[0]), isExpanded });
+function snippetOf({ content, highlightedContent, metadata, language }, isExpanded) {
+  const marks = wholeWords(marksOf(highlightedContent, content), content);
+  const shown = bestLines({ content, marks, metadata }, isExpanded ? Infinity : undefined);
   // Colours depend on what stands above, and cost time for what stands below.
   const text = firstLines(content, shown.end);
   const lines = colouredLines(text, language, marksWithin(marks, 0, text.length));
-  return { lines: lines.slice(shown.begin), shown, lineCount };
+  return { ...shown, lines: lines.slice(shown.begin, shown.end) };
 }
 
 /** @param {SearchResult} result */
@@ -142,8 +158,10 @@ function freshnessBadge({ freshness }) {
   >`;
 }
 
-/** @param {number} score 0 to 1 */
-function scoreBar(score) {
+/** What is exact has no score: it matches, or it would not be here. @param {SearchResult} result */
+function scoreMark({ score, why = {} }) {
+  if (Object.keys(why).join() === EXACT)
+    return html`<span class="badge">${t('result.exact')}</span>`;
   const text = t('result.score', { score: Math.round(score * 100) });
   return html`<span class="score" title=${text}>
     <span class="visually-hidden">${text}</span>
@@ -157,13 +175,13 @@ function symbolText(symbol) {
 }
 
 /**
- * @param {'info' | 'copy' | 'external'} shape
+ * @param {'info' | 'copy' | 'external' | 'chevron-up' | 'chevron-down'} shape
  * @param {string} label
  * @param {number} tab
  * @param {() => void} act
- * @param {boolean} [isOn] of a button that opens something
+ * @param {{ isOn?: boolean }} [options] of a button that opens something
  */
-function actionButton(shape, label, tab, act, isOn) {
+function actionButton(shape, label, tab, act, { isOn } = {}) {
   return html`<button
     class="button small quiet icon"
     type="button"

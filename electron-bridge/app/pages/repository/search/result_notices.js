@@ -5,11 +5,13 @@ import { t } from '../../common/i18n.js';
 import { html, nothing } from '../../common/lit.js';
 import { emptyState, failureState } from '../../common/states.js';
 import { parseQuery, removeParts } from './query_parts.js';
-import { forgetQueries, recentQueries } from './recent_queries.js';
+import { forgetQueries, recentQueries, savedQueries } from './recent_queries.js';
 
 /** @typedef {import('./search_state.js').SearchState} SearchState */
 /** @typedef {import('../main.js').Page} Page */
 
+/** The kernel counts no further: there may be more. */
+const MAX_COUNTED_HITS = 1000;
 /** One of each kind; what they mean is beside them. */
 const EXAMPLES = Object.freeze([
   { name: 'question', query: '' },
@@ -24,8 +26,12 @@ export function countLine(state) {
   const { answered, results, ms, isComplete, failure } = state;
   if (!answered || failure) return nothing;
   if (results.length === 0) return t('count.none', { ms: Math.round(ms) });
-  const text = t('count.found', { count: results.length, ms: Math.round(ms) });
-  return isComplete ? text : `${text} ${t('count.incomplete')}`;
+  const total = Math.max(state.facets?.total ?? 0, results.length);
+  const values = { count: results.length, total, ms: Math.round(ms) };
+  const text = t(total > results.length ? 'count.foundOf' : 'count.found', values);
+  return isComplete || (total > results.length && total < MAX_COUNTED_HITS)
+    ? text
+    : `${text} ${t('count.incomplete')}`;
 }
 
 /**
@@ -60,37 +66,19 @@ export function afterList(state) {
  */
 function startState(page, setQuery) {
   const recent = recentQueries(page.repoName);
+  const forget = html`<button
+    class="button small quiet"
+    type="button"
+    @click=${() => {
+      forgetQueries(page.repoName);
+      setQuery('');
+    }}
+  >
+    ${t('start.forget')}
+  </button>`;
   return html`<div class="search-start">
-    ${indexingNote(page)}
-    ${
-      recent.length > 0
-        ? html`<section class="search-recent">
-            <div class="spread">
-              <h2>${t('start.recent')}</h2>
-              <button
-                class="button small quiet"
-                type="button"
-                @click=${() => {
-                  forgetQueries(page.repoName);
-                  setQuery('');
-                }}
-              >
-                ${t('start.forget')}
-              </button>
-            </div>
-            <ul>
-              ${recent.map(
-                (query) =>
-                  html`<li>
-                    <button class="recent-query" type="button" @click=${() => setQuery(query)}>
-                      ${query}
-                    </button>
-                  </li>`,
-              )}
-            </ul>
-          </section>`
-        : nothing
-    }
+    ${indexingNote(page)} ${queryList(t('start.saved'), savedQueries(page.repoName), setQuery)}
+    ${queryList(t('start.recent'), recent, setQuery, forget)}
     <section class="search-hints">
       <h2>${t('start.hints')}</h2>
       <dl>
@@ -108,6 +96,32 @@ function startState(page, setQuery) {
       </dl>
     </section>
   </div>`;
+}
+
+/**
+ * @param {string} title
+ * @param {readonly string[]} queries
+ * @param {(query: string) => void} setQuery
+ * @param {unknown} [action]
+ */
+function queryList(title, queries, setQuery, action = nothing) {
+  if (queries.length === 0) return nothing;
+  return html`<section class="search-recent">
+    <div class="spread">
+      <h2>${title}</h2>
+      ${action}
+    </div>
+    <ul>
+      ${queries.map(
+        (query) =>
+          html`<li>
+            <button class="recent-query" type="button" @click=${() => setQuery(query)}>
+              ${query}
+            </button>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
 }
 
 /**

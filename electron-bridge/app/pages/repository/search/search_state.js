@@ -9,8 +9,8 @@ import { noteQuery } from './recent_queries.js';
 /** @typedef {{ query: string, limit: number | null, accuracy: boolean, isMore: boolean }} Question */
 /** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
 
-/** Milliseconds without a further letter before the search starts. */
-const DEBOUNCE_MS = 120;
+/** One search runs at a time, and the newest waits for it: no longer delay is needed. */
+const DEBOUNCE_MS = 10;
 /** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
 const MORE_FACTOR = 3;
@@ -25,6 +25,10 @@ export class SearchState {
   answered = null;
   ms = 0;
   isComplete = true;
+  /** What all hits have in common. @type {import('../../../../types/protocol.d.ts').SearchFacets | null} */
+  facets = null;
+  /** Facets of which all values are shown. @type {Set<string>} */
+  wholeFacets = new Set();
   hasMore = false;
   /** @type {unknown} */
   failure = null;
@@ -32,6 +36,10 @@ export class SearchState {
   expanded = new Set();
   /** @type {Set<number>} results whose score is explained */
   explained = new Set();
+  /** @type {Set<string>} files of which all results are shown */
+  openFiles = new Set();
+  /** Whether somebody did something with what was found. */
+  wasUsed = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #dwell;
 
@@ -86,7 +94,9 @@ export class SearchState {
 
   /** The query was of use: remember it. */
   note() {
-    if (this.answered) noteQuery(this.repoName, this.answered.query);
+    if (!this.answered) return;
+    this.wasUsed = true;
+    noteQuery(this.repoName, this.answered.query);
   }
 
   /**
@@ -101,6 +111,7 @@ export class SearchState {
     this.results = [];
     this.answered = null;
     this.failure = null;
+    this.facets = null;
     this.hasMore = false;
     this.latest.cancel();
     this.callbacks.found(false);
@@ -110,7 +121,7 @@ export class SearchState {
    * @param {Answer} answer
    * @param {Question} question
    */
-  #onReply({ results, isComplete = true, ms }, question) {
+  #onReply({ results, isComplete = true, facets, ms }, question) {
     const before = this.results.length;
     this.results = results;
     this.isComplete = isComplete;
@@ -121,6 +132,8 @@ export class SearchState {
       ? results.length > before && results.length >= (question.limit ?? 0)
       : results.length > 1;
     if (!question.isMore) {
+      this.facets = facets ?? null;
+      this.openFiles.clear();
       this.expanded.clear();
       this.explained.clear();
     }
@@ -146,7 +159,7 @@ export class SearchState {
  */
 async function requestSearch({ query, limit, accuracy }) {
   const begin = performance.now();
-  const fields = { query, accuracy, explain: true, ...(limit !== null && { limit }) };
+  const fields = { query, accuracy, explain: true, facets: true, ...(limit !== null && { limit }) };
   const reply = await kernel.search(fields);
   return { ...reply, ms: performance.now() - begin };
 }

@@ -1,28 +1,36 @@
-/** The search tab: the box, its filters, and the list of what was found. */
+/** The search tab: the box, what narrows it down, the list of what was found, and its source. */
 
 import { copyText } from '../../common/copy_text.js';
 import { makeRenderer } from '../../common/renderer.js';
 import { onLanguageChange, t } from '../../common/i18n.js';
+import { icon } from '../../common/icons.js';
 import { kernelState, onKernelState } from '../../common/kernel_state.js';
-import { html } from '../../common/lit.js';
+import { html, nothing } from '../../common/lit.js';
+import { openedText, parseOpened } from '../../common/page_address.js';
 import { onGrammar } from '../code/grammars.js';
-import { marksOf } from '../code/marks.js';
+import { marksOf, wholeWords } from '../code/marks.js';
 import { openInEditor } from '../viewer/editor.js';
 import { lineRange } from '../viewer/file_path.js';
 import { VirtualList } from '../virtual/virtual_list.js';
 import { searchBox } from './box.js';
 import { beforeList, afterList, countLine } from './result_notices.js';
-import { facetsOf } from './facets.js';
-import { chips } from './filter_chips.js';
+import { facetPanel } from './facet_panel.js';
+import { filterChips } from './filter_chips.js';
 import { showKeys } from './keys_dialog.js';
+import { Preview } from './preview.js';
 import { parseQuery } from './query_parts.js';
 import { forgetColours, resultCard } from './result_card.js';
+import { rowsByFile } from './result_groups.js';
 import { SearchState } from './search_state.js';
 
 /** @typedef {import('./search_state.js').SearchResult} SearchResult */
+/** @typedef {import('./result_groups.js').ResultRow} ResultRow */
+/** @typedef {import('../main.js').TabPlace} TabPlace */
 
-/** Pixels; a card with a dozen lines of code. */
-const GUESSED_HEIGHT = 260;
+/** Pixels; a result with three lines of code. */
+const GUESSED_HEIGHT = 84;
+/** Browsers limit how often an address may change. */
+const NOTE_DELAY_MS = 300;
 
 /**
  * @param {HTMLElement} container
@@ -33,19 +41,26 @@ export function mountSearch(container, page) {
   const scroller = element('div', 'search-results');
   const listElement = element('div', 'result-list');
   const state = new SearchState(page.repoName, { changed, found });
+  const preview = new Preview(() => draw());
+  let areFacetsOpen = false;
+  /** What the address wants to be selected, until it was found. @type {string | undefined} */
+  let wanted;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let noteTimer;
 
-  /** @type {VirtualList<SearchResult>} */
+  /** @type {VirtualList<ResultRow>} */
   const list = new VirtualList({
     scroller,
     element: listElement,
     label: () => t('search.results'),
-    keyOf: ({ chunkId }) => chunkId,
+    keyOf: ({ result }) => result.chunkId,
     guess: GUESSED_HEIGHT,
-    rowLabel: (result) => labelOf(result),
-    row: (result, _index, isActive) => resultCard(result, cardContext(result, isActive)),
-    onKey: (event, result) => resultKey(event, result),
-    onOpen: (_event, result) => open(result),
+    rowLabel: ({ result }) => labelOf(result),
+    row: (row, index, isActive) => resultCard(row, cardContext(row, index, isActive)),
+    onKey: (event, { result }) => resultKey(event, result),
+    onOpen: (_event, { result }) => open(result),
     onLeave: focusBox,
+    onActive: ({ result }) => select(result),
   });
 
   const draw = makeRenderer(container, template);
@@ -53,17 +68,56 @@ export function mountSearch(container, page) {
 
   function template() {
     const parts = parseQuery(state.query);
+    const facets = facetPanel(state, { setQuery, draw: () => draw() });
     return html`<div class="search-head">
-        <div class="search-head-inside">
-          ${searchBox(state, { toResults: () => list.focus(0) })}
-          ${chips(state, parts, facetsOf(state.results, parts), {
-            setQuery,
-            showKeys,
-          })}
+        ${searchBox(state, { toResults: () => list.focus(0) })}
+        <div class="search-line">
+          <div class="chips" role="group" aria-label=${t('filters.label')}>
+            ${facets.length > 0 ? facetsButton() : nothing}
+            ${filterChips(state.query, parts, setQuery)}
+          </div>
           <p class="search-count faint" role="status" aria-live="polite">${countLine(state)}</p>
+          ${preview.isPossible ? previewButton() : nothing}
+          <button class="button small quiet chip-help" type="button" @click=${showKeys}>
+            ${icon('info')} ${t('filters.help')}
+          </button>
         </div>
       </div>
-      ${scroller}`;
+      <div class="search-body">
+        <aside
+          class=${areFacetsOpen ? 'facets open' : 'facets'}
+          aria-label=${t('facets.label')}
+          ?hidden=${facets.length === 0}
+        >
+          ${facets}
+        </aside>
+        ${scroller} ${preview.element}
+      </div>`;
+  }
+
+  function facetsButton() {
+    return html`<button
+      class="chip facets-toggle"
+      type="button"
+      aria-expanded=${String(areFacetsOpen)}
+      @click=${() => {
+        areFacetsOpen = !areFacetsOpen;
+        draw();
+      }}
+    >
+      ${t('filters.label')} ${icon(areFacetsOpen ? 'chevron-up' : 'chevron-down')}
+    </button>`;
+  }
+
+  function previewButton() {
+    return html`<button
+      class="button small quiet"
+      type="button"
+      aria-pressed=${String(preview.isOpen)}
+      @click=${() => preview.toggle()}
+    >
+      ${t('preview.title')}
+    </button>`;
   }
 
   function around() {
@@ -78,9 +132,12 @@ export function mountSearch(container, page) {
   /** @param {boolean} isMore */
   function found(isMore) {
     const firstNew = isMore ? list.count : 0;
-    list.setItems(state.results, { keepPlace: isMore });
-    if (isMore && state.results.length > firstNew) list.focus(firstNew);
+    list.setItems(rowsByFile(state.results, state.openFiles), { keepPlace: isMore });
+    if (isMore && list.count > firstNew) list.focus(firstNew);
     changed();
+    if (isMore) return;
+    if (!selectOpened()) preview.show(list.active ? shownOf(list.active.result) : null);
+    noteSoon();
   }
 
   /** @param {string} query */
@@ -90,12 +147,57 @@ export function mountSearch(container, page) {
     focusBox();
   }
 
+  /** Select what the address names; what is not among the results is shown all the same. */
+  function selectOpened() {
+    const place = wanted === undefined ? null : parseOpened(wanted);
+    wanted = undefined;
+    if (!place) return false;
+    const rows = rowsByFile(state.results, state.openFiles);
+    const index = rows.findIndex(
+      ({ result }) => result.filePath === place.filePath && result.beginLine === place.beginLine,
+    );
+    if (index < 0) page.viewer.open(place);
+    else if (preview.isOpen) list.select(index);
+    else view(rows[index].result);
+    return index >= 0;
+  }
+
+  /** @param {SearchResult} result the keys have led to */
+  function select(result) {
+    preview.show(shownOf(result));
+    if (preview.isOpen) noteSoon(openedText(result));
+  }
+
+  /** @param {string} [opened] */
+  function noteSoon(opened) {
+    clearTimeout(noteTimer);
+    noteTimer = setTimeout(() => note(opened), NOTE_DELAY_MS);
+  }
+
   /**
-   * @param {SearchResult} result
+   * @param {string} [opened]
+   * @param {{ isNew?: boolean }} [options]
+   */
+  function note(opened, options = {}) {
+    clearTimeout(noteTimer);
+    const query = state.query.trim() || undefined;
+    const isOther = query !== noted.query;
+    const isNew = options.isNew ?? (isOther && Boolean(noted.query) && state.wasUsed);
+    if (isOther) state.wasUsed = false;
+    noted = { query, opened };
+    page.note('search', noted, { isNew });
+  }
+
+  /** What the address says. @type {TabPlace} */
+  let noted = {};
+
+  /**
+   * @param {ResultRow} row
+   * @param {number} index
    * @param {boolean} isActive
    */
-  function cardContext(result, isActive) {
-    const { chunkId } = result;
+  function cardContext({ result }, index, isActive) {
+    const { chunkId, filePath } = result;
     const toggled = (/** @type {Set<number>} */ set) => () => {
       if (!set.delete(chunkId)) set.add(chunkId);
       list.now();
@@ -106,6 +208,11 @@ export function mountSearch(container, page) {
       isExplained: state.explained.has(chunkId),
       toggleExpanded: toggled(state.expanded),
       toggleExplained: toggled(state.explained),
+      showFile: () => {
+        state.openFiles.add(filePath);
+        list.setItems(rowsByFile(state.results, state.openFiles), { keepPlace: true });
+        list.focus(index + 1);
+      },
       open: () => open(result),
       edit: () => edit(result),
       copy: () => copy(result),
@@ -115,9 +222,16 @@ export function mountSearch(container, page) {
   /** @param {SearchResult} result */
   function open(result) {
     state.note();
-    const { filePath, beginLine, endLine, content, language } = result;
-    const marks = marksOf(result.highlightedContent, content);
-    page.viewer.open({ filePath, beginLine, endLine, content, language, marks });
+    note(openedText(result), { isNew: true });
+    view(result);
+  }
+
+  /** @param {SearchResult} result */
+  function view(result) {
+    page.viewer.open(shownOf(result));
+    page.viewer.onClose = () => {
+      if (isShown) note(preview.isOpen && list.active ? openedText(list.active.result) : undefined);
+    };
   }
 
   /** @param {SearchResult} result */
@@ -142,7 +256,11 @@ export function mountSearch(container, page) {
     if (event.key === 'Enter' && hasCommand) edit(result);
     else if (event.key === 'Enter' && !isOnButton) open(result);
     else if (event.key === 'c' && !hasCommand && !event.altKey) copy(result);
-    else if (event.key === 'Escape') focusBox();
+    else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+      if (event.key === 'ArrowRight') state.expanded.add(result.chunkId);
+      else state.expanded.delete(result.chunkId);
+      list.now();
+    } else if (event.key === 'Escape') focusBox();
     else return;
     event.preventDefault();
   }
@@ -185,8 +303,9 @@ export function mountSearch(container, page) {
   onLanguageChange(() => list.draw());
 
   return {
-    shown: () => {
+    shown: (place) => {
       isShown = true;
+      arrive(place);
       list.draw();
       if (!document.activeElement || document.activeElement === document.body) focusBox();
     },
@@ -194,6 +313,29 @@ export function mountSearch(container, page) {
       isShown = false;
     },
   };
+
+  /** @param {TabPlace} place what the address says */
+  function arrive(place) {
+    const { query = '', opened } = place;
+    const isSame = query === (noted.query ?? '');
+    if (isSame && opened === noted.opened) return;
+    noted = { query: place.query, opened };
+    state.wasUsed = true;
+    if (!opened) page.viewer.close();
+    wanted = opened;
+    if (!isSame) {
+      state.search(query);
+      changed();
+    } else if (opened) {
+      selectOpened();
+    }
+  }
+}
+
+/** @param {SearchResult} result */
+function shownOf({ filePath, beginLine, endLine, content, highlightedContent, language }) {
+  const marks = wholeWords(marksOf(highlightedContent, content), content);
+  return { filePath, beginLine, endLine, content, language, marks };
 }
 
 /** @param {SearchResult} result */

@@ -4,11 +4,11 @@ export const TABS = Object.freeze(/** @type {const} */ (['search', 'talk', 'inde
 /** @typedef {typeof TABS[number]} Tab */
 
 /**
- * @param {string} hash of the address
+ * @param {string | undefined} part of the address
  * @returns {Tab | null}
  */
-export function tabOf(hash) {
-  return TABS.find((tab) => hash === `#${tab}`) ?? null;
+export function tabOf(part) {
+  return TABS.find((tab) => part === tab) ?? null;
 }
 
 /**

@@ -1,16 +1,17 @@
 /** The tabs of the page: the address names one, arrow keys lead through them. */
 
 import { t } from '../../common/i18n.js';
-import { html } from '../../common/lit.js';
+import { html, nothing } from '../../common/lit.js';
 import { TABS, tabAfter } from './tab_keys.js';
 
 /** @typedef {import('./tab_keys.js').Tab} Tab */
 
 /**
  * @param {Tab} current
+ * @param {number} running how many turns are at work
  * @param {(tab: Tab) => void} choose
  */
-export function tabList(current, choose) {
+export function tabList(current, running, choose) {
   return html`<div
     class="tabs repository-tabs"
     role="tablist"
@@ -28,7 +29,13 @@ export function tabList(current, choose) {
           tabindex=${tab === current ? 0 : -1}
           @click=${() => choose(tab)}
         >
-          ${t(`tab.${tab}`)}
+          ${t(`tab.${tab}`)}${
+            tab === 'talk' && running > 0
+              ? html` <span class="badge accent" title=${t('tab.running', { count: running })}
+                  >${running}</span
+                >`
+              : nothing
+          }
         </button>`,
     )}
   </div>`;

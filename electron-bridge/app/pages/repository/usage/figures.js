@@ -36,6 +36,27 @@ export function totalsOf(usage) {
 }
 
 /**
+ * What each repository has used, the one with the most first.
+ *
+ * @param {readonly import('../../../../types/protocol.d.ts').RepoUsageEntry[]} entries
+ * @returns {{ repoName: string, tokens: number, cost: number | null }[]}
+ */
+export function reposOf(entries) {
+  const names = [...new Set(entries.map(({ repoName }) => repoName))];
+  return names
+    .map((repoName) => {
+      const mine = entries.filter((entry) => entry.repoName === repoName);
+      const priced = mine.filter(({ cost }) => cost !== undefined);
+      return {
+        repoName,
+        tokens: mine.reduce((sum, one) => sum + one.input_token + one.output_token, 0),
+        cost: priced.length ? priced.reduce((sum, { cost }) => sum + (cost ?? 0), 0) : null,
+      };
+    })
+    .sort((one, other) => other.tokens - one.tokens);
+}
+
+/**
  * The days up to the last one with a figure, empty ones included, oldest first.
  *
  * @param {readonly ApiUsageEntry[]} usage

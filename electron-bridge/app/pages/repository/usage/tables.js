@@ -1,16 +1,21 @@
 /** The figures of the usage tab as tables. */
 
-import { formatCost, formatCount, formatDay } from '../../common/format.js';
+import { formatCount, formatDay } from '../../common/format.js';
 import { t } from '../../common/i18n.js';
 import { html } from '../../common/lit.js';
+import { formatMoney } from '../conversation/models.js';
 import { figureText } from './chart.js';
+import { reposOf } from './figures.js';
 
 /** @typedef {import('./figures.js').ApiUsageEntry} ApiUsageEntry */
 /** @typedef {import('./figures.js').DayBar} DayBar */
 /** @typedef {import('./figures.js').Measure} Measure */
 
-/** @param {readonly ApiUsageEntry[]} usage */
-export function modelTable(usage) {
+/**
+ * @param {readonly ApiUsageEntry[]} usage
+ * @param {string} currency
+ */
+export function modelTable(usage, currency) {
   const heads = ['model', 'input', 'output', 'total', 'cost'];
   return html`<div class="table-scroll" tabindex="0" role="group" aria-label=${t('usage.models')}>
     <table class="table">
@@ -33,7 +38,7 @@ export function modelTable(usage) {
               <td class="amount">${formatCount(entry.output_token)}</td>
               <td class="amount">${formatCount(entry.total_token)}</td>
               <td class="amount">
-                ${entry.cost === undefined ? t('usage.cost.unknown') : formatCost(entry.cost)}
+                ${entry.cost === undefined ? t('usage.cost.unknown') : formatMoney(entry.cost, currency)}
               </td>
             </tr>`,
         )}
@@ -46,8 +51,9 @@ export function modelTable(usage) {
  * @param {readonly DayBar[]} days
  * @param {readonly string[]} names
  * @param {Measure} measure
+ * @param {string} currency
  */
-export function dayTable(days, names, measure) {
+export function dayTable(days, names, measure, currency) {
   const value = (/** @type {DayBar} */ { pieces }, /** @type {string} */ name) =>
     pieces.find(({ modelName }) => modelName === name)?.value ?? 0;
   return html`<div class="table-scroll" tabindex="0" role="group" aria-label=${t('usage.days')}>
@@ -63,7 +69,38 @@ export function dayTable(days, names, measure) {
           (day) =>
             html`<tr>
               <th scope="row">${formatDay(day.day)}</th>
-              ${names.map((name) => html`<td class="amount">${figureText(value(day, name), measure)}</td>`)}
+              ${names.map((name) => html`<td class="amount">${figureText(value(day, name), measure, currency)}</td>`)}
+            </tr>`,
+        )}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/**
+ * @param {readonly import('../../../../types/protocol.d.ts').RepoUsageEntry[]} entries
+ * @param {string} repoName the one that is open
+ * @param {string} currency
+ */
+export function repoTable(entries, repoName, currency) {
+  return html`<div class="table-scroll" tabindex="0" role="group" aria-label=${t('usage.repos')}>
+    <table class="table">
+      <thead>
+        <tr>
+          <th scope="col">${t('usage.repo')}</th>
+          <th scope="col" class="amount">${t('usage.total')}</th>
+          <th scope="col" class="amount">${t('usage.cost')}</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${reposOf(entries).map(
+          ({ repoName: name, tokens, cost }) =>
+            html`<tr>
+              <th scope="row">${name === repoName ? html`<strong>${name}</strong>` : name}</th>
+              <td class="amount">${formatCount(tokens)}</td>
+              <td class="amount">
+                ${cost === null ? t('usage.cost.unknown') : formatMoney(cost, currency)}
+              </td>
             </tr>`,
         )}
       </tbody>

@@ -1,14 +1,15 @@
 /** The usage tab: what the chat models have used for this repository. */
 
 import { makeRenderer } from '../../common/renderer.js';
-import { formatCost, formatCount } from '../../common/format.js';
+import { formatCount } from '../../common/format.js';
 import { t } from '../../common/i18n.js';
 import { kernel } from '../../common/kernel.js';
 import { html, nothing } from '../../common/lit.js';
 import { emptyState, failureState, loadingState } from '../../common/states.js';
+import { formatMoney } from '../conversation/models.js';
 import { chart } from './chart.js';
 import { daysOf, totalsOf } from './figures.js';
-import { dayTable, modelTable } from './tables.js';
+import { dayTable, modelTable, repoTable } from './tables.js';
 
 /** @typedef {import('./figures.js').ApiUsageEntry} ApiUsageEntry */
 
@@ -18,13 +19,13 @@ import { dayTable, modelTable } from './tables.js';
  * @returns {import('../main.js').View}
  */
 export function mountUsage(container, page) {
-  /** @type {{ usage: ApiUsageEntry[] | null, failure: unknown, measure: import('./figures.js').Measure }} */
-  const state = { usage: null, failure: null, measure: 'tokens' };
+  /** @type {{ usage: ApiUsageEntry[] | null, repos: import('../../../../types/protocol.d.ts').RepoUsageEntry[], currency: string, failure: unknown, measure: import('./figures.js').Measure }} */
+  const state = { usage: null, repos: [], currency: '', failure: null, measure: 'tokens' };
   let isShown = false;
   const draw = makeRenderer(container, template);
 
   function template() {
-    const { usage, failure } = state;
+    const { usage, repos, currency, failure } = state;
     const failed = failure ? failureState(failure, { retry: load }) : nothing;
     if (!usage) return failure ? failed : loadingState();
     const used = usage.filter((entry) => entry.total_token > 0);
@@ -45,7 +46,7 @@ export function mountUsage(container, page) {
             ? nothing
             : figure(
                 t('usage.cost'),
-                formatCost(totals.cost),
+                formatMoney(totals.cost, currency),
                 totals.isCostWhole ? '' : t('usage.cost.partly'),
               )
         }
@@ -56,15 +57,19 @@ export function mountUsage(container, page) {
           <h2 id="usage-days">${t('usage.days')}</h2>
           ${totals.cost === null ? nothing : measureChoice(measure)}
         </div>
-        ${chart(days, names, measure)}
+        ${chart(days, names, measure, currency)}
         <details class="usage-table">
           <summary>${t('usage.asTable')}</summary>
-          ${dayTable(days, names, measure)}
+          ${dayTable(days, names, measure, currency)}
         </details>
       </section>
       <section class="card index-card" aria-labelledby="usage-models">
         <h2 id="usage-models">${t('usage.models')}</h2>
-        ${modelTable(used)}
+        ${modelTable(used, currency)}
+      </section>
+      <section class="card index-card" aria-labelledby="usage-repos">
+        <h2 id="usage-repos">${t('usage.repos')}</h2>
+        ${repoTable(repos, page.repoName, currency)}
       </section>
     </div>`;
   }
@@ -104,7 +109,13 @@ export function mountUsage(container, page) {
   async function load() {
     if (!page.session.isPrepared) return;
     try {
-      state.usage = (await kernel.getApiUsage()).apiUsage;
+      const [usage, models] = await Promise.all([
+        kernel.getApiUsage({ allRepos: true }),
+        kernel.getGenerationModels(),
+      ]);
+      state.usage = usage.apiUsage;
+      state.repos = usage.repos ?? [];
+      state.currency = models.currency ?? '';
       state.failure = null;
     } catch (failure) {
       state.failure = failure;

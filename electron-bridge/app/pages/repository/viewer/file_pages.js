@@ -12,7 +12,7 @@ import { marksWithin } from '../code/marks.js';
  */
 
 /** Lines; coloured in one go, so no more than is done between two frames. */
-const PAGE = 150;
+const PAGE = 400;
 
 /**
  * @param {{ content: string, beginLine: number, endLine: number }} found

@@ -3,7 +3,7 @@
 import { copyText } from '../../common/copy_text.js';
 import { onLanguageChange } from '../../common/i18n.js';
 import { kernel } from '../../common/kernel.js';
-import { render } from '../../common/lit.js';
+import { nothing, render } from '../../common/lit.js';
 import { onGrammar } from '../code/grammars.js';
 import { openInEditor } from './editor.js';
 import { pagesAround } from './file_pages.js';
@@ -25,6 +25,8 @@ import { viewerTemplate } from './viewer_template.js';
 const STEP = 150;
 /** Lines on either side of the hit that are there at first. */
 const AROUND = 60;
+/** Code that is coloured from its beginning is coloured right. */
+const MAX_LINES_ABOVE = 340;
 /** A hit of thousands of lines is shown from its beginning. */
 const MAX_LINES_AT_FIRST = 400;
 
@@ -44,7 +46,14 @@ export class Viewer {
   /** @type {HTMLElement | null} */
   #before = null;
 
-  constructor() {
+  /**
+   * @param {{ pane?: HTMLElement, onClose?: () => void }} [options] `pane`: where it is shown,
+   *   instead of in front of everything
+   */
+  constructor({ pane, onClose } = {}) {
+    this.pane = pane;
+    this.onClose = onClose;
+    this.titleId = pane ? 'preview-title' : 'viewer-title';
     onLanguageChange(() => this.#draw());
     onGrammar(() => {
       for (const page of this.pages) page.lines = null;
@@ -59,13 +68,15 @@ export class Viewer {
     this.failure = null;
     this.lineCount = 0;
     this.#show();
-    const begin = Math.max(0, shown.beginLine - AROUND);
+    const isNear = shown.beginLine <= MAX_LINES_ABOVE;
+    const begin = isNear ? 0 : shown.beginLine - AROUND;
     const end = Math.min(shown.endLine, shown.beginLine + MAX_LINES_AT_FIRST) + AROUND;
     if (await this.#load(begin, end, 'below')) this.#scrollToHit();
   }
 
   close() {
-    this.#dialog?.close();
+    if (this.pane) this.#closed();
+    else this.#dialog?.close();
   }
 
   get begin() {
@@ -135,13 +146,13 @@ export class Viewer {
   }
 
   #show() {
-    if (this.#dialog?.open) {
+    if (this.pane || this.#dialog?.open) {
       this.#draw();
       return;
     }
     const dialog = document.createElement('dialog');
     dialog.className = 'viewer';
-    dialog.setAttribute('aria-labelledby', 'viewer-title');
+    dialog.setAttribute('aria-labelledby', this.titleId);
     dialog.addEventListener('close', () => this.#closed());
     dialog.addEventListener('click', (event) => event.target === dialog && dialog.close());
     this.#dialog = dialog;
@@ -158,7 +169,9 @@ export class Viewer {
     this.#dialog = null;
     this.shown = null;
     this.pages = [];
+    if (this.pane) render(nothing, this.pane);
     if (this.#before?.isConnected) this.#before.focus({ preventScroll: true });
+    this.onClose?.();
   }
 
   #scrollToHit() {
@@ -171,10 +184,15 @@ export class Viewer {
 
   /** @returns {HTMLElement | null} */
   #scroller() {
-    return this.#dialog?.querySelector('.viewer-code') ?? null;
+    return this.#container()?.querySelector('.viewer-code') ?? null;
+  }
+
+  #container() {
+    return this.pane ?? this.#dialog;
   }
 
   #draw() {
-    if (this.#dialog && this.shown) render(viewerTemplate(this, this.shown), this.#dialog);
+    const container = this.#container();
+    if (container && this.shown) render(viewerTemplate(this, this.shown), container);
   }
 }

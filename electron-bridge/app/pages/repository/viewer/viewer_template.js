@@ -23,7 +23,7 @@ export function viewerTemplate(viewer, shown) {
     @keydown=${(/** @type {KeyboardEvent} */ event) => keys(event, viewer)}
   >
     <header class="viewer-head">
-      <h2 class="viewer-title" id="viewer-title">
+      <h2 class="viewer-title" id=${viewer.titleId}>
         ${pathText(shown.filePath)}<span class="path-lines"
           >:${lineRange(shown.beginLine, shown.endLine)}</span
         >

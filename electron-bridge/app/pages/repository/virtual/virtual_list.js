@@ -25,6 +25,7 @@ const BEYOND = 300;
  * @property {(event: KeyboardEvent, item: Item, index: number) => void} [onKey] other keys
  * @property {(event: MouseEvent, item: Item, index: number) => void} [onOpen] a double click
  * @property {() => void} [onLeave] moved up from the first row
+ * @property {(item: Item, index: number) => void} [onActive] another row is the active one
  */
 
 /** @template Item */
@@ -111,11 +112,27 @@ export class VirtualList {
    */
   focus(index) {
     if (this.#items.length === 0) return;
+    this.select(index);
+    this.#rowElement(this.#active)?.focus({ preventScroll: true });
+    this.#bringIntoSight(this.#active);
+  }
+
+  /**
+   * Bring a row into sight and make it the active one; the focus stays where it is.
+   *
+   * @param {number} index
+   */
+  select(index) {
+    if (this.#items.length === 0) return;
     this.#active = Math.max(0, Math.min(index, this.#items.length - 1));
     this.#bringIntoSight(this.#active);
     this.now();
-    this.#rowElement(this.#active)?.focus({ preventScroll: true });
-    this.#bringIntoSight(this.#active);
+    this.#options.onActive?.(this.#items[this.#active], this.#active);
+  }
+
+  /** The active one. @returns {Item | undefined} */
+  get active() {
+    return this.#items[this.#active];
   }
 
   #wanted() {
@@ -237,6 +254,7 @@ export class VirtualList {
     if (!row || Number(row.dataset.index) === this.#active) return;
     this.#active = Number(row.dataset.index);
     this.draw();
+    this.#options.onActive?.(this.#items[this.#active], this.#active);
   }
 
   /** @param {KeyboardEvent} event */

@@ -2,7 +2,6 @@
 
 Modules, in the order data meets them:
 
-    places.py   paths and lines as agents write them
     budget.py   how much text fits into an answer
     search.py   search, also for code like a place
     read.py     a file with line numbers

@@ -6,30 +6,20 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Annotated, ClassVar
 
-from codekernel.adapters.mcp.toolset.places import CodePlace, parse_place
-from codekernel.adapters.mcp.toolset.symbols import list_symbols
+from codekernel.agent.code_queries.impact import DEFAULT_IMPACT_DEPTH, ask_calls, find_impact
+from codekernel.agent.code_queries.places import CodePlace
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
-from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools.file_access import path_exists
-from codekernel.agent.tools.index_search import explain_no_call_chain
-from codekernel.callgraph.impact import UNSEEN, ChangeImpact, ReachedDefinition, compute_impact
+from codekernel.agent.tool_policy import ToolPermission
+from codekernel.callgraph.impact import UNSEEN, ChangeImpact, ReachedDefinition
 from codekernel.domain.call_graph import (
     CallChainNode,
-    CallChainQuery,
     CallChainResult,
     CallChainSteps,
     CallDirection,
 )
 from codekernel.protocol.tool_schema import limit_number
-from codekernel.search.boosts import classify_path
 
 MAX_CALLS_DEPTH = 6
-
-# So far a change is followed unless a depth is given: farther callers are seldom touched.
-DEFAULT_IMPACT_DEPTH = 3
-
-# Definitions of a file or of lines that are followed at once.
-MAX_CHANGED_DEFINITIONS = 30
 
 # Of each list of an impact.
 MAX_IMPACT_ROWS = 60
@@ -69,50 +59,17 @@ class CallsArguments:
 
 def run_calls(arguments: CallsArguments, context: ToolContext) -> ToolOutcome:
     """Follow the calls of all definitions that are meant."""
-    if context.call_chain is None or not arguments.symbol.strip():
-        raise ToolError("Say of what: a name, Class.name, path:line or path.")
-    is_impact = arguments.direction is CallsDirection.IMPACT
-    direction = CallDirection.CALLERS if is_impact else CallDirection(arguments.direction)
-    depth = arguments.depth or (DEFAULT_IMPACT_DEPTH if is_impact else 1)
-    names = list_meant_names(arguments.symbol.strip(), context)
-    answers = [
-        context.call_chain(
-            CallChainQuery(name, direction, depth), context.cancel, context.limits.timeout_seconds
-        )
-        for name in names[:MAX_CHANGED_DEFINITIONS]
-    ]
-    found = [answer for answer in answers if answer.chains]
-    if not found:
-        raise ToolError(explain_no_call_chain(answers[0]))
-    if is_impact:
-        impact = compute_impact(found, lambda path: classify_path(path).is_test)
+    if arguments.direction is CallsDirection.IMPACT:
+        depth = arguments.depth or DEFAULT_IMPACT_DEPTH
+        impact, unread = find_impact(arguments.symbol, depth, context)
         rows = list(format_impact(impact, depth))
     else:
-        rows = [row for answer in found for row in _format_answer(answer)]
-    if len(names) > MAX_CHANGED_DEFINITIONS:
-        rows.append(f"[{len(names) - MAX_CHANGED_DEFINITIONS} more definitions: name lines]")
+        direction, depth = CallDirection(arguments.direction), arguments.depth or 1
+        answers, unread = ask_calls(arguments.symbol, direction, depth, context)
+        rows = [row for answer in answers for row in _format_answer(answer)]
+    if unread:
+        rows.append(f"[{unread} more definitions: name lines]")
     return make_success("\n".join(rows))
-
-
-def list_meant_names(text: str, context: ToolContext) -> list[str]:
-    """Return the name, or the names of the definitions at a place. Raises ToolError."""
-    if not any(mark in text for mark in "./:\\"):
-        return [text]
-    place = parse_place(text, context)
-    if not path_exists(context, place.path):
-        return [text]  # Class.name
-    symbols = list(list_symbols(place.path, context))
-    if place.first_line:
-        around = [
-            each
-            for each in symbols
-            if each.first_line <= place.last_line and place.first_line <= each.last_line
-        ]
-        deepest = max((each.depth for each in around), default=0)
-        symbols = [each for each in around if each.depth == deepest]
-    if not symbols:
-        raise ToolError(f"{place} is in no definition.")
-    return list(dict.fromkeys(".".join(each.names) for each in symbols))
 
 
 def _format_answer(answer: CallChainResult) -> Iterator[str]:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
-from codekernel.adapters.mcp.toolset.places import CodePlace, parse_place
-from codekernel.adapters.mcp.toolset.symbols import find_definitions
+from codekernel.agent.code_queries.history import find_history
+from codekernel.agent.code_queries.places import CodePlace
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
-from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools.file_access import path_exists
+from codekernel.agent.tool_policy import ToolPermission
 from codekernel.domain.untrusted_text import encode_path
-from codekernel.search.line_history import LineCommit, LineHistory, read_line_history
+from codekernel.search.line_history import LineCommit, LineHistory
 
 _SHORT_ID = 9
 
@@ -30,27 +29,8 @@ class HistoryArguments:
 
 def run_history(arguments: HistoryArguments, context: ToolContext) -> ToolOutcome:
     """Return the commits, newest first."""
-    place = locate_definition(arguments.place, context)
-    lines = (place.first_line, place.last_line) if place.first_line else None
-    history = read_line_history(context.root.folder, place.path, lines)
+    place, history = find_history(arguments.place, context)
     return make_success("\n".join(format_history(place, history)))
-
-
-def locate_definition(text: str, context: ToolContext) -> CodePlace:
-    """Return the place that a text names: a path, with lines or not, or a definition."""
-    text = text.strip()
-    if not text:
-        raise ToolError("Say of what: a path, path:first-last, or a name.")
-    place = parse_place(text, context)
-    if path_exists(context, place.path):
-        return place
-    found = find_definitions(text, context)
-    if not found:
-        raise ToolError(f"There is no file {text}, and nothing of this name is defined.")
-    if len(found) > 1:
-        places = ", ".join(f"{each.path}:{each.first_line}-{each.last_line}" for each in found[:10])
-        raise ToolError(f"{text} is defined in several places; name one: {places}")
-    return CodePlace(found[0].path, found[0].first_line, found[0].last_line)
 
 
 def format_history(place: CodePlace, history: LineHistory) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from codekernel.adapters.mcp.toolset.budget import (
     DEFAULT_BUDGET_TOKENS,
@@ -11,7 +11,7 @@ from codekernel.adapters.mcp.toolset.budget import (
     count_budget_chars,
     take_within,
 )
-from codekernel.adapters.mcp.toolset.places import CodePlace, parse_place
+from codekernel.agent.code_queries.places import CodePlace, parse_place
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain.index import FRESH, Hit, format_symbol_path
@@ -25,6 +25,9 @@ MAX_PAGE_HITS = 40
 MAX_PLACES_BEHIND = 3
 
 _MAX_EXCERPT_CHARS = 1_500
+
+# In the data of an outcome.
+SHOWN_PATHS = "paths"
 
 # Code like a place, and how many: relative path, line, limit.
 RelatedFinder = Callable[[str, int, int], Sequence[Hit]]
@@ -73,7 +76,8 @@ def make_search_tool(find_related: RelatedFinder) -> Tool[CodeSearchArguments]:
             hits = context.search(build_query(arguments), wanted)
         else:
             raise ToolError("Say what to look for: `query`, or `like` with path:line.")
-        return make_success(format_page(hits, arguments.offset, arguments.budget, wanted))
+        page = format_page(hits, arguments.offset, arguments.budget, wanted)
+        return make_success(page.text, {SHOWN_PATHS: page.paths})
 
     return Tool(
         "search",
@@ -104,22 +108,31 @@ def _locate(text: str, context: ToolContext) -> tuple[str, int]:
     return place.path, max(1, place.first_line)
 
 
-def format_page(hits: Sequence[Hit], offset: int, budget: int, wanted: int) -> str:
+class HitPage(NamedTuple):
+    """The text of a page, and the files of the hits whose text it has."""
+
+    text: str
+    paths: Sequence[str] = ()
+
+
+def format_page(hits: Sequence[Hit], offset: int, budget: int, wanted: int) -> HitPage:
     """Return the hits from ``offset`` on that fit, and how to get the others."""
     if not hits:
-        return "Nothing in the index matches. Try other words, or grep for an exact text."
+        return HitPage("Nothing in the index matches. Try other words, or grep for an exact text.")
     page = hits[offset:]
     if not page:
-        return f"There are only {len(hits)} hits."
+        return HitPage(f"There are only {len(hits)} hits.")
     limit = count_budget_chars(budget)
     shown = take_within((format_hit(hit, limit) for hit in page), limit)
     total = f"{len(hits)}{'+' if len(hits) == wanted else ''}"
     last = offset + len(shown)
+    paths = list(dict.fromkeys(hit.chunk.path for hit in page[: len(shown)]))
     rest = page[len(shown) : len(shown) + MAX_PLACES_BEHIND]
     if not rest:
-        return "\n\n".join([*shown, f"[{offset + 1}-{last} of {total}]"])
+        return HitPage("\n\n".join([*shown, f"[{offset + 1}-{last} of {total}]"]), paths)
     places = "; ".join(map(_format_head, rest))
-    return "\n\n".join([*shown, f"[{offset + 1}-{last} of {total}; offset={last}: {places}]"])
+    more = f"[{offset + 1}-{last} of {total}; offset={last}: {places}]"
+    return HitPage("\n\n".join([*shown, more]), paths)
 
 
 def format_hit(hit: Hit, max_chars: int = _MAX_EXCERPT_CHARS) -> str:

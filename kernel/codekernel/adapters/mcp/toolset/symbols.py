@@ -1,28 +1,18 @@
 """The tool ``symbols``: the outline of a file, or where a name is defined."""
 
-from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codekernel.adapters.mcp.toolset.places import parse_place
+from codekernel.agent.code_queries.places import parse_place
+from codekernel.agent.code_queries.symbols import Symbol, find_definitions, list_symbols
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools.file_access import load_text_file
-from codekernel.chunking.outline import SourceLines, outline_text, split_lines
-from codekernel.domain.index import detect_language
 from codekernel.domain.untrusted_text import encode_path
-from codekernel.errors import WrongParam
 
 MAX_SYMBOLS = 200
 
-# Files that may define a name; the search ranks those that do first.
-MAX_CANDIDATE_FILES = 30
-
 MAX_LINE_CHARS = 160
-
-# Every definition with a name counts, however small.
-_MIN_DEFINITION_CHARS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +27,6 @@ class SymbolsArguments:
     name: str = ""
 
     ALIASES: ClassVar[Mapping[str, str]] = {"file": "path", "file_path": "path", "symbol": "name"}
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A definition; lines count from 1 and include ``last_line``."""
-
-    path: str
-    kind: str
-    names: tuple[str, ...]
-    first_line: int
-    last_line: int
-    depth: int
-    line: str
 
 
 def _run_symbols(arguments: SymbolsArguments, context: ToolContext) -> ToolOutcome:
@@ -69,53 +46,6 @@ def _run_symbols(arguments: SymbolsArguments, context: ToolContext) -> ToolOutco
     if len(found) > MAX_SYMBOLS:
         rows.append(f"[... {len(found) - MAX_SYMBOLS} more]")
     return make_success("\n".join(rows))
-
-
-def find_definitions(name: str, context: ToolContext, path: str = "") -> list[Symbol]:
-    """Return the definitions of a name, in a file or anywhere. Raises ToolError."""
-    paths = [path] if path else _find_candidate_paths(name, context)
-    found = (symbol for each in paths for symbol in list_symbols(each, context))
-    return [symbol for symbol in found if _is_named(symbol, name)]
-
-
-def _find_candidate_paths(name: str, context: ToolContext) -> list[str]:
-    if context.search is None:
-        raise ToolError("There is no index here: give a path.")
-    last = _split_name(name)[-1]
-    try:
-        hits = context.search(f"symbol:{last} {last}", MAX_CANDIDATE_FILES)
-    except WrongParam:  # nothing indexed has this name
-        return []
-    return list(dict.fromkeys(hit.chunk.path for hit in hits))
-
-
-def list_symbols(path: str, context: ToolContext) -> Iterator[Symbol]:
-    """Return the definitions in the file as it is now, not as it was indexed."""
-    lines = split_lines(load_text_file(context, path).text)
-    names: list[tuple[str, ...]] = []
-    depths: list[int] = []
-    for found in outline_text(lines, detect_language(path), _MIN_DEFINITION_CHARS).definitions:
-        is_inside = found.parent >= 0  # and that one was listed before
-        names.append((*names[found.parent], *found.names) if is_inside else found.names)
-        depths.append(depths[found.parent] + 1 if is_inside else 0)
-        first = _find_line(lines, found.head)
-        last = _find_line(lines, max(found.begin, found.end - 1))
-        line = lines.stripped[first]
-        yield Symbol(path, found.kind, names[-1], first + 1, last + 1, depths[-1], line)
-
-
-def _find_line(lines: SourceLines, character: int) -> int:
-    return min(bisect_right(lines.starts, character) - 1, lines.line_count - 1)
-
-
-def _is_named(symbol: Symbol, name: str) -> bool:
-    wanted = [part.lower() for part in _split_name(name)]
-    return [part.lower() for part in symbol.names[-len(wanted) :]] == wanted
-
-
-def _split_name(name: str) -> list[str]:
-    plain = name.replace("::", ".").replace("#", ".").replace(">", ".").removesuffix("()")
-    return [part for part in plain.split(".") if part] or [name]
 
 
 def _format_symbol(symbol: Symbol, *, indented: bool) -> str:

@@ -1,0 +1,131 @@
+"""Impact of a change, history of lines, and code like a place."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from codekernel.agent.tool_policy import ToolError
+from codekernel.dispatch.routing import Lane
+from codekernel.domain.call_graph import CallChainNode
+from codekernel.domain.untrusted_text import encode_path
+from codekernel.errors import WrongParam
+from codekernel.handlers.context import session_router
+from codekernel.protocol.messages.code_queries import (
+    CodeDefinition,
+    FindRelated,
+    FindRelatedReply,
+    GetImpact,
+    GetImpactReply,
+    GetLineHistory,
+    GetLineHistoryReply,
+    LineCommitEntry,
+    ReachedEntry,
+)
+from codekernel.runtime.sessions import Session
+from codekernel.search.highlight import Highlighter, build_search_result
+
+if TYPE_CHECKING:  # imported with the first question
+    from codekernel.agent.code_queries.context import RepositoryContext
+
+
+@session_router.handles(GetImpact, lane=Lane.OWN_THREAD)
+def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
+    """Follow the callers of what changes."""
+    from codekernel.agent.code_queries.impact import DEFAULT_IMPACT_DEPTH, find_impact  # noqa: PLC0415 - heavy
+    from codekernel.callgraph.impact import UNSEEN, ReachedDefinition  # noqa: PLC0415
+
+    depth = message.depth or DEFAULT_IMPACT_DEPTH
+    with _explain_refusals():
+        impact, unread = find_impact(message.place, depth, _build_context(session))
+
+    def describe(each: ReachedDefinition) -> ReachedEntry:
+        place = each.place
+        return ReachedEntry(
+            name=place.name,
+            kind=place.kind,
+            file_path=encode_path(place.path),
+            first_line=place.first_line,
+            last_line=place.last_line,
+            distance=each.distance,
+            certainty=each.certainty,
+        )
+
+    return GetImpactReply(
+        changed=list(map(_describe_definition, impact.changed)),
+        callers=list(map(describe, impact.callers)),
+        tests=list(map(describe, impact.tests)),
+        depth=depth,
+        left_out=impact.left_out + unread,
+        behind=impact.behind,
+        unseen=UNSEEN,
+    )
+
+
+@session_router.handles(GetLineHistory, lane=Lane.OWN_THREAD)
+def get_line_history(message: GetLineHistory, session: Session) -> GetLineHistoryReply:
+    """Read the commits behind a place."""
+    from codekernel.agent.code_queries.history import find_history  # noqa: PLC0415 - heavy
+    from codekernel.search.line_history import DEFAULT_COMMITS  # noqa: PLC0415
+
+    with _explain_refusals():
+        place, history = find_history(
+            message.place,
+            _build_context(session),
+            message.limit or DEFAULT_COMMITS,
+        )
+    return GetLineHistoryReply(
+        file_path=encode_path(place.path),
+        first_line=place.first_line,
+        last_line=place.last_line,
+        commits=[
+            LineCommitEntry(
+                id=each.id,
+                date=each.date,
+                author=each.author,
+                subject=each.subject,
+                body=each.body,
+                lines=list(each.lines),
+            )
+            for each in history.commits
+        ],
+        has_more=history.has_more,
+        uncommitted=list(history.uncommitted),
+        remarks=list(history.remarks),
+    )
+
+
+@session_router.handles(FindRelated, lane=Lane.OWN_THREAD)
+def find_related(message: FindRelated, session: Session) -> FindRelatedReply:
+    """Rank the code that is like a place."""
+    from codekernel.agent.code_queries.places import parse_place  # noqa: PLC0415 - heavy
+
+    limit = message.limit or session.services.settings.current.search_limit
+    with _explain_refusals():
+        place = parse_place(message.place, _build_context(session))
+    hits = session.workspace.searcher.find_related(place.path, max(1, place.first_line), limit)
+    highlight = Highlighter([])
+    return FindRelatedReply(
+        results=[build_search_result(hit, highlight, explain=False) for hit in hits]
+    )
+
+
+def _build_context(session: Session) -> "RepositoryContext":
+    return session.workspace.build_code_context(session.cancel)
+
+
+def _describe_definition(place: CallChainNode) -> CodeDefinition:
+    return CodeDefinition(
+        name=place.name,
+        kind=place.kind,
+        file_path=encode_path(place.path),
+        first_line=place.first_line,
+        last_line=place.last_line,
+    )
+
+
+@contextmanager
+def _explain_refusals() -> Iterator[None]:
+    try:
+        yield
+    except ToolError as error:
+        raise WrongParam(str(error)) from None

@@ -1,0 +1,60 @@
+"""Who calls a definition, and what it calls: for editors."""
+
+from codekernel.dispatch.routing import Lane
+from codekernel.domain.call_graph import CallChainNode, CallChainQuery, CallChainSteps
+from codekernel.domain.untrusted_text import encode_path
+from codekernel.errors import WrongParam
+from codekernel.handlers.context import session_router
+from codekernel.protocol.messages.places import (
+    CalledDefinition,
+    CallEntry,
+    DefinitionEntry,
+    GetCalls,
+    GetCallsReply,
+)
+from codekernel.runtime.sessions import Session
+
+# A front end waits a minute for a reply; a first question reads the calls of every file.
+CALLS_TIMEOUT_SECONDS = 40.0
+
+
+@session_router.handles(GetCalls, lane=Lane.OWN_THREAD)
+def get_calls(message: GetCalls, session: Session) -> GetCallsReply:
+    """List the callers and callees of each definition of a name."""
+    if not message.symbol.strip():
+        raise WrongParam("symbol is empty: say a name, or Class.name")
+    question = CallChainQuery(message.symbol.strip())
+    call_graph = session.workspace.call_graph()
+    answer = call_graph.ask(question, session.cancel, CALLS_TIMEOUT_SECONDS)
+    definitions = [
+        CalledDefinition(
+            place=_build_place(chain.place),
+            callers=_build_entries(chain.callers),
+            callees=_build_entries(chain.callees),
+            more_callers=_count_missing(chain.callers),
+            more_callees=_count_missing(chain.callees),
+        )
+        for chain in answer.chains
+    ]
+    return GetCallsReply(definitions, answer.more, answer.behind)
+
+
+def _build_entries(steps: CallChainSteps | None) -> list[CallEntry]:
+    return [
+        CallEntry(_build_place(step.place), [line - 1 for line in step.lines], step.certainty)
+        for step in (steps.steps if steps else ())
+    ]
+
+
+def _count_missing(steps: CallChainSteps | None) -> int:
+    return steps.more + steps.unread if steps else 0
+
+
+def _build_place(node: CallChainNode) -> DefinitionEntry:
+    return DefinitionEntry(
+        symbol=node.name,
+        kind=node.kind,
+        file_path=encode_path(node.path),
+        begin_line=node.first_line - 1,
+        end_line=node.last_line,
+    )

@@ -1,0 +1,130 @@
+"""The commits around a repository's state, and the files of one of them as a work tree of its own.
+
+Read with git, but without the configuration of the repository: nothing in it can name a program.
+"""
+
+import re
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from io import RawIOBase
+from pathlib import Path
+
+from codekernel.search.git_history import (
+    SILENCE_TIMEOUT_SECONDS,
+    GitFailed,
+    GitHead,
+    HistoryUnavailable,
+    read_head,
+    stream_git,
+)
+from codekernel.storage.catalog.catalog_copy import is_path_inside
+
+# Two years of a busy team; git lists them in 50 ms.
+MAX_ANCESTORS = 10_000
+
+_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+_GIT_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitPlace:
+    """A commit, and the folder in it that an index is of."""
+
+    commit: str
+    prefix: str = ""
+
+    @property
+    def name(self) -> str:
+        """What tells it from every other one."""
+        return f"{self.commit} {self.prefix}"
+
+
+def list_ancestors(root: Path, max_count: int = MAX_ANCESTORS) -> list[CommitPlace]:
+    """Return the commit that is checked out, and those before it, newest first.
+
+    Raises HistoryUnavailable.
+    """
+    head = read_head(root)
+    arguments = ["rev-list", f"--max-count={max_count}", "--date-order", head.commit]
+    lines = _read(head, arguments).decode("ascii", "replace").split()
+    return [CommitPlace(commit, head.prefix) for commit in lines if _COMMIT.fullmatch(commit)]
+
+
+def find_commit(root: Path, name: str) -> CommitPlace:
+    """Return a commit by its id, or by the beginning of it; HEAD is what is checked out.
+
+    Raises HistoryUnavailable.
+    """
+    head = read_head(root)
+    if name == "HEAD":
+        return CommitPlace(head.commit, head.prefix)
+    if not re.fullmatch(r"[0-9a-f]{7,64}", name):
+        raise HistoryUnavailable(f"{name} is not a commit's id: git rev-parse {name} says it")
+    found = _read(head, ["rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}"])
+    return CommitPlace(found.decode("ascii").strip(), head.prefix)
+
+
+def export_commit(root: Path, place: CommitPlace, folder: Path) -> Path:
+    """Write the files of a commit into a folder, as git would check them out.
+
+    Returns the folder in it that an index is of. Submodules, and what ``.gitattributes`` leaves out
+    of archives, are not there. Raises HistoryUnavailable.
+    """
+    head = replace(read_head(root), commit=place.commit)
+    arguments = ["archive", "--format=tar", place.commit, "--", place.prefix or "."]
+    pieces = stream_git(head, arguments, SILENCE_TIMEOUT_SECONDS)
+    try:
+        with closing(pieces), tarfile.open(fileobj=_Stream(pieces), mode="r|") as archive:
+            for member in archive:
+                _write_member(archive, member, folder)
+    except (GitFailed, tarfile.TarError) as error:
+        raise HistoryUnavailable(f"git cannot read {place.commit[:12]}: {error}") from None
+    _make_git_dir(head, folder)
+    return folder / place.prefix
+
+
+def _write_member(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    content = archive.extractfile(member) if member.isreg() else None
+    if content is None or not is_path_inside(member.name):  # links are not indexed
+        return
+    path = folder / member.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.read())
+
+
+def _make_git_dir(head: GitHead, folder: Path) -> None:
+    """Let the folder look checked out: what is tracked is indexed although it is ignored."""
+    git_dir = folder / ".git"
+    for name in ("objects", "refs"):
+        (git_dir / name).mkdir(parents=True)
+    (git_dir / "HEAD").write_text(f"{head.commit}\n", "ascii")
+    (git_dir / "config").write_text(_GIT_CONFIG, "ascii")
+    _read(head, ["read-tree", f"--index-output={git_dir / 'index'}", head.commit])
+
+
+def _read(head: GitHead, arguments: list[str]) -> bytes:
+    try:
+        with closing(stream_git(head, arguments, SILENCE_TIMEOUT_SECONDS)) as output:
+            return b"".join(output)
+    except GitFailed as error:
+        raise HistoryUnavailable(f"git cannot read {head.top}: {error}") from None
+
+
+class _Stream(RawIOBase):
+    """What git writes, as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces, self._rest = pieces, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while (size < 0 or len(self._rest) < size) and (piece := next(self._pieces, b"")):
+            self._rest += piece
+        size = len(self._rest) if size < 0 else size
+        taken, self._rest = self._rest[:size], self._rest[size:]
+        return taken

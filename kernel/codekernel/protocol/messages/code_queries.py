@@ -1,0 +1,104 @@
+"""What a change of a place reaches, the commits behind it, and code that is like it."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from codekernel.protocol.envelope import Message, ReplyData
+from codekernel.protocol.messages.search import SearchResult
+
+MAX_IMPACT_DEPTH = 6
+
+MAX_COMMITS = 200
+
+
+class GetImpact(Message, frozen=True, tag="getImpact"):
+    """Follow the callers of a file, of lines, or of a name; an addition to the document.
+
+    ``place``: FILE, FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+    """
+
+    place: str
+    depth: Annotated[int, Meta(ge=1, le=MAX_IMPACT_DEPTH)] | None = None
+
+
+class CodeDefinition(ReplyData, frozen=True):
+    """A definition; lines count from 1 and include the last one."""
+
+    name: str
+    kind: str
+    file_path: str
+    first_line: int
+    last_line: int
+
+
+class ReachedEntry(ReplyData, frozen=True):
+    """A definition that calls what changes, ``distance`` calls away."""
+
+    name: str
+    kind: str
+    file_path: str
+    first_line: int
+    last_line: int
+    distance: int
+    certainty: str
+
+
+class GetImpactReply(ReplyData, frozen=True):
+    """Nearest first; ``unseen`` says what no call graph sees, so that nothing is a promise."""
+
+    changed: list[CodeDefinition]
+    callers: list[ReachedEntry]
+    tests: list[ReachedEntry]
+    depth: int
+    # Callers, and definitions of the place, that were not followed.
+    left_out: int
+    # Files that were not read yet.
+    behind: int
+    unseen: str
+
+
+class GetLineHistory(Message, frozen=True, tag="getLineHistory"):
+    """Ask which commits made a file, lines of it, or a definition; an addition to the document.
+
+    ``place`` as of ``getImpact``.
+    """
+
+    place: str
+    limit: Annotated[int, Meta(ge=1, le=MAX_COMMITS)] | None = None
+
+
+class LineCommitEntry(ReplyData, frozen=True):
+    """A commit; ``lines`` are those of today that come from it, from 1."""
+
+    id: str
+    date: str
+    author: str
+    subject: str
+    body: str
+    lines: list[int]
+
+
+class GetLineHistoryReply(ReplyData, frozen=True):
+    """Newest first. ``firstLine`` is 0 for a whole file."""
+
+    file_path: str
+    first_line: int
+    last_line: int
+    commits: list[LineCommitEntry]
+    has_more: bool
+    uncommitted: list[int]
+    remarks: list[str]
+
+
+class FindRelated(Message, frozen=True, tag="findRelated"):
+    """Rank the code that is like a place, FILE:LINE; an addition to the document."""
+
+    place: str
+    limit: Annotated[int, Meta(ge=1)] | None = None
+
+
+class FindRelatedReply(ReplyData, frozen=True):
+    """Best first, without the place itself."""
+
+    results: list[SearchResult]

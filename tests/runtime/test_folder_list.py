@@ -1,0 +1,34 @@
+"""Folders of this machine, to choose one."""
+
+from pathlib import Path
+
+import pytest
+from codekernel.errors import InvalidPath
+from codekernel.runtime.folder_list import list_folders
+
+
+def test_folders_are_listed_and_files_are_not(tmp_path: Path) -> None:
+    for name in ("beta", "Alpha/.git", ".hidden"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "file.txt").write_text("x")
+    found = list_folders(str(tmp_path))
+    assert [(each.path.name, each.is_repository, each.is_hidden) for each in found.folders] == [
+        (".hidden", False, True),
+        ("Alpha", True, False),
+        ("beta", False, False),
+    ]
+    assert found.is_complete
+
+
+def test_without_a_path_it_is_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert list_folders("").path == tmp_path
+
+
+@pytest.mark.parametrize("path", ["demo", "/does/not/exist", "a\0b"])
+def test_what_is_no_folder_is_refused(path: str) -> None:
+    with pytest.raises(InvalidPath):
+        list_folders(path)

@@ -1,0 +1,128 @@
+"""One ranking of several repositories: the one that answers best comes first."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+from codekernel.domain.concurrency import CancelToken
+from codekernel.errors import RepoNotExist, WrongParam
+from codekernel.search.federation import (
+    FederatedHits,
+    FederatedQuery,
+    OpenSearcher,
+    search_repositories,
+)
+from codekernel.search.pipeline import Searcher
+from support.searched_repository import open_searcher
+
+WEB = {
+    "src/cookies.py": "def set_cookie(response, name):\n    response.headers.add(name)\n",
+    "src/pages.py": "def render(page):\n    return page.template\n",
+    "src/forms.py": "def render_form(form):\n    return form.fields\n",
+}
+PARSER = {
+    "parse.py": "def parse_tree(tokens):\n    return build(tokens)\n",
+    "tree.py": "class Tree:\n    def render(self):\n        return self.leaves\n",
+}
+EMPTY = {"notes.txt": "nothing of interest\n"}
+
+
+@pytest.fixture
+def searchers(tmp_path: Path) -> Iterator[dict[str, Searcher]]:
+    with ExitStack() as opened:
+        yield {
+            name: opened.enter_context(open_searcher(tmp_path / name, texts))
+            for name, texts in {"web": WEB, "parser": PARSER, "empty": EMPTY}.items()
+        }
+
+
+def ask(
+    searchers: dict[str, Searcher], text: str, limit: int = 10, **more: OpenSearcher
+) -> FederatedHits:
+    opened: dict[str, OpenSearcher] = {
+        name: partial(lambda one: (one, ""), each) for name, each in searchers.items()
+    }
+    return search_repositories(opened | more, FederatedQuery(text, limit), CancelToken())
+
+
+def places(found: FederatedHits) -> list[str]:
+    return [f"{name}/{hit.chunk.path}" for name, hit in found.hits]
+
+
+def test_the_repository_that_has_more_of_the_query_comes_first(
+    searchers: dict[str, Searcher],
+) -> None:
+    assert places(ask(searchers, "how is a cookie added to response headers"))[0].startswith(
+        "web/src/cookies"
+    )
+    assert places(ask(searchers, "parse tokens into a tree"))[0] == "parser/parse.py"
+
+
+def test_the_best_repository_keeps_its_scores_and_every_one_its_order(
+    searchers: dict[str, Searcher],
+) -> None:
+    text = "render a form"
+    found = ask(searchers, text)
+    alone = searchers["web"].search(text, 10)
+    ours = [hit for name, hit in found.hits if name == "web"]
+    assert [hit.chunk.path for hit in ours] == [hit.chunk.path for hit in alone]
+    assert found.hits[0].hit.score == pytest.approx(alone[0].score)
+    scores = [hit.score for _, hit in found.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_each_repository_says_what_it_found(searchers: dict[str, Searcher]) -> None:
+    def refuse() -> tuple[Searcher, str]:
+        raise RepoNotExist("its disk is away")
+
+    found = ask(searchers, "cookie", away=refuse, late=lambda: (searchers["web"], "half of it"))
+    outcomes = {each.repo_name: each for each in found.outcomes}
+    assert outcomes["web"].hit_count == 1
+    assert outcomes["parser"].hit_count == 0
+    assert outcomes["away"].error == "its disk is away"
+    assert outcomes["late"].gap == "half of it"
+
+
+def test_a_filter_that_one_repository_lacks_leaves_the_others(
+    searchers: dict[str, Searcher],
+) -> None:
+    found = places(ask(searchers, "path:src render"))
+    assert sorted(found) == ["web/src/forms.py", "web/src/pages.py"]
+    with pytest.raises(WrongParam, match="nowhere"):
+        ask(searchers, "path:nowhere render")
+    with pytest.raises(WrongParam):
+        ask(searchers, "/(/")
+
+
+def test_exact_strings_are_found_in_all(searchers: dict[str, Searcher]) -> None:
+    found = ask(searchers, '"def render"')
+    assert {name for name, _ in found.hits} == {"web", "parser"}
+    assert len(ask(searchers, '"def render"', 1).hits) == 1
+
+
+@dataclass(frozen=True)
+class FixedVectors:
+    """Vectors of one text whose cosine is known."""
+
+    cosine: float
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:
+        return [(0, self.cosine)] if query and k else []
+
+    def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
+        return text_hash < 0 < max_chunk_chars
+
+
+def test_cosines_decide_where_words_do_not(tmp_path: Path) -> None:
+    text = {"a.py": "def shut(peer):\n    peer.shutdown()\n"}
+    with (
+        open_searcher(tmp_path / "far", text, [FixedVectors(0.3)]) as far,
+        open_searcher(tmp_path / "near", text, [FixedVectors(0.8)]) as near,
+    ):
+        searchers: dict[str, Searcher] = {"far": far, "near": near}
+        found = ask(searchers, "how is the connection closed")
+    names: Sequence[str] = [name for name, _ in found.hits]
+    assert names == ["near", "far"]
