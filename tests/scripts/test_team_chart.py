@@ -130,7 +130,7 @@ def test_the_image_is_built_from_the_lock_and_runs_a_command_that_exists() -> No
     args = build_parser().parse_args(entry[1:])
     assert (args.command, args.host, args.plain) == ("serve team", "0.0.0.0", True)  # noqa: S104
     assert ("EXPOSE", str(DEFAULT_TEAM_PORT)) in instructions
-    root = DEPLOY.parent
+    root = DEPLOY.parents[2]
     copied = [rest.split()[:-1] for name, rest in instructions if name == "COPY"]
     sources = [path for paths in copied for path in paths if not path.startswith(("--", "/"))]
     assert [path for path in sources if not (root / path).exists()] == []

@@ -69,6 +69,19 @@ def test_a_candidate_has_what_both_lists_say_of_it() -> None:
     assert fused[4] == pytest.approx((0, -meaning / 2))
 
 
+def test_a_single_nearest_text_that_a_filter_rejects_is_no_candidate() -> None:
+    candidates = Candidates(
+        lexical=[(1, 2.0)],
+        semantic=[[(2, 0.9)]],
+        lexical_scores={1: 2.0},
+        cosines=[{}],
+        mentioned=[],
+        chunks={1: indexed_chunk("1.py", 1)},
+        embedded_hashes=frozenset(),
+    )
+    assert list(fuse_scores(candidates, QueryKind.PROSE)) == [1]
+
+
 def test_the_best_chunk_of_each_of_the_first_files_is_read() -> None:
     found = ranked_files(4 * MAX_RERANKED_FILES, chunks_per_file=3)
     assert order(select_for_reranker(found)) == [3 * number for number in range(MAX_RERANKED_FILES)]

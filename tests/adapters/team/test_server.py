@@ -32,6 +32,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     hidden = "class LaunchCode:\n    '''nuclear'''\n    word = 'swordfish'\n"
     (root / "app/vault/deep/launch_codes.py").write_text(hidden, "utf-8")
+    (root / "app/vault/package.json").write_text('{"name": "nuclear-pile"}', "utf-8")
     (root / "app/docs/guide.md").write_text("# Guide\n\nHow to launch a session.\n", "utf-8")
     (root / "other").mkdir()
     for number in range(CLIENTS):
@@ -53,7 +54,7 @@ def server(place: Path) -> Iterator[TeamServer]:
         "requestsPerMinute": 100_000,
     }
     with run_team_server(place / "userData", rights) as running:
-        running.make_client("ann").wait_until_indexed(CLIENTS + 3)
+        running.make_client("ann").wait_until_indexed(CLIENTS + 4)
         yield running
 
 
@@ -95,6 +96,9 @@ def test_a_thin_client_searches_without_an_index_of_its_own(ann: TeamClient) -> 
         "symbol:LaunchCode",
         "symbol:LaunchCod",
         "vault/deep/launch_codes.py:1",
+        "kind:code launch codes",
+        "word = 'swordfish' class LaunchCode: nuclear word",
+        "where is the class of the launch codes with its word",
     ],
 )
 def test_who_may_not_read_a_path_gets_no_hit_no_count_and_no_name_of_it(
@@ -104,6 +108,21 @@ def test_who_may_not_read_a_path_gets_no_hit_no_count_and_no_name_of_it(
     said = answered.text + bob.call("search", query=query)
     assert not [word for word in FORBIDDEN if word in said.replace(query, "")], said
     assert ann.ask("search", query=query), "who may, is answered"
+
+
+def test_nor_by_a_package_that_a_scope_names(ann: TeamClient, bob: TeamClient) -> None:
+    for there, missing in (
+        ("nuclear-pile", "another-pile"),
+        ("nuclear-pil", "another-pil"),
+        ("vault", "other"),
+        ("vault/deep", "other/deep"),
+    ):
+        hidden = bob.post("/v1/repositories/app/search", query=f"scope:{there} word")
+        unknown = bob.post("/v1/repositories/app/search", query=f"scope:{missing} word")
+        assert hidden.status_code == unknown.status_code
+        assert hidden.text.replace(there, missing) == unknown.text
+    paths = list_paths(ann.ask("search", query="scope:nuclear-pile word"))
+    assert paths[0] == "vault/deep/launch_codes.py"
 
 
 def test_nor_by_files_grep_or_read(server: TeamServer, bob: TeamClient) -> None:
