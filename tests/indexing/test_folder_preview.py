@@ -27,3 +27,10 @@ def test_a_folder_that_takes_too_long_is_told_as_far_as_it_was_seen(tmp_path: Pa
     found = preview_folder(tmp_path, CancelToken(), timeout_seconds=-1)
     assert found.files == 1
     assert not found.is_complete
+
+
+def test_a_file_is_judged_by_its_name_alone(tmp_path: Path) -> None:
+    (tmp_path / "data.bin").write_bytes(b"\0" * 10)
+    found = preview_folder(tmp_path, CancelToken())
+    assert found.files == 1
+    assert not found.skipped

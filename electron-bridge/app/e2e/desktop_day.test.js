@@ -20,10 +20,11 @@ test('a person adds, searches, asks, loses the kernel, goes on and quits', async
   await waitUntilIndexed(page);
   await search(host, place, page);
   await changeSettings(host, place, page);
-  await page.bringToFront();
+  await page.goBack(); // the settings took the place of the repository
   await talk(host, page);
   await lookAtUsage(page);
   await survive(host, page);
+  await page.getByRole('link', { name: 'Repositories' }).click();
   await lookAtList(host);
   assert.deepEqual(host.problems, []);
   assert.equal(await host.quit(), 0);

@@ -105,7 +105,7 @@ test('a killed kernel is replaced, and no window says a word', async (t) => {
   await codekernel(place, place.repo, 'repos', 'add', '.');
   const host = await launchDesktop(t, place);
   const repos = await host.page('repos');
-  await repos.getByRole('link', { name: /^demo/ }).click();
+  await repos.getByRole('link', { name: /^demo/ }).click({ modifiers: ['Control'] }); // its own window
   const page = await host.page('repository');
   await waitUntilIndexed(page);
   const told = await page.evaluateHandle(() => {

@@ -53,12 +53,12 @@ export const reposEn = {
   'drop.noPath': 'A browser does not say where the folder “{name}” is. Choose it here.',
   'repos.size': { one: '{count} file, {size}', other: '{count} files, {size}' },
   'preview.files': {
-    one: '{count} file will be indexed ({size})',
-    other: '{count} files will be indexed ({size})',
+    one: 'Up to {count} file will be indexed ({size})',
+    other: 'Up to {count} files will be indexed ({size})',
   },
   'preview.atLeast': {
-    one: 'More than {count} file will be indexed ({size} so far)',
-    other: 'More than {count} files will be indexed ({size} so far)',
+    one: 'More than {count} file was found ({size} so far)',
+    other: 'More than {count} files were found ({size} so far)',
   },
   'preview.skipped': {
     one: '{count} file or folder is skipped: ignored, binary, generated or too large',

@@ -51,7 +51,7 @@ export const reposZh = {
   'preview.takes': '首次索引约需 {time} 和 {disk} 磁盘空间；期间可以搜索。',
   'drop.noPath': '浏览器不会说明文件夹“{name}”在哪里。请在此选择。',
   'repos.size': '{count} 个文件，{size}',
-  'preview.files': '将索引 {count} 个文件（{size}）',
-  'preview.atLeast': '将索引超过 {count} 个文件（目前 {size}）',
+  'preview.files': '最多索引 {count} 个文件（{size}）',
+  'preview.atLeast': '已找到超过 {count} 个文件（目前 {size}）',
   'preview.skipped': '跳过 {count} 个文件和文件夹：被忽略、二进制、生成的或过大',
 };
