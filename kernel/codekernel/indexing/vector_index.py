@@ -49,6 +49,10 @@ MAX_MISSING_SHARE = 0.1
 # many as there are texts in use, and never fewer than these.
 MIN_SPARE_VECTORS = 10_000
 
+# A model is heard as contextual while fewer files wait for it than this share of its vectors: until
+# then what is nearest may be what happened to come first.
+MAX_WAITING_SHARE = 0.1
+
 # Asking the team's store may take so many times as long as embedding is known to take, and at
 # least as long as a slow store needs for two answers.
 MAX_LOOKUP_RATIO, MIN_LOOKUP_SECONDS, DEFAULT_LOOKUP_SECONDS = 1.0, 1.5, 5.0
@@ -105,6 +109,15 @@ class VectorIndex:
         self._embedded_count = self._adopted_count = 0
         self._source_name = f"{store.folder.name}/{self.folder_name}"
         self._close_guard = CloseGuard()
+
+    @property
+    def is_contextual(self) -> bool:
+        """Whether its model is contextual and has read nearly everything."""
+        if not self.embedder.folder.is_contextual:
+            return False
+        waiting = len(self._pending) + self._embedding_count
+        with self._close_guard.use() as is_open:
+            return is_open and waiting < MAX_WAITING_SHARE * len(self.table)
 
     @property
     def has_pending_files(self) -> bool:
