@@ -44,6 +44,7 @@ const CALLS = [
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'allowEndpoint',
   'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',

@@ -43,6 +43,9 @@ export interface ForwardedCalls {
   ): Promise<SessionRequests['findNames']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
   getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;
+  allowEndpoint(
+    fields: SessionRequests['allowEndpoint']['fields'],
+  ): Promise<SessionRequests['allowEndpoint']['data']>;
   getIndexMap(
     fields: SessionRequests['getIndexMap']['fields'],
   ): Promise<SessionRequests['getIndexMap']['data']>;

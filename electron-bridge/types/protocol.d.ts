@@ -37,6 +37,13 @@ export interface AgentCommandEntry {
   env?: Record<string, string>;
 }
 
+/** Say whether the repository may be sent to a remote model; an addition to the document. */
+export interface AllowEndpoint {
+  type: 'allowEndpoint';
+  model: string;
+  allowed: boolean;
+}
+
 /** Answer a permission; the first answer wins, and may be sent again under its `answerKey`. */
 export interface AnswerAgentPermission {
   type: 'answerAgentPermission';
@@ -438,12 +445,13 @@ export interface ListFolders {
   path?: string;
 }
 
-/** An element of `localModelManagement.models`. */
+/** An element of `localModelManagement.models`: a folder, or a server instead. */
 export interface LocalModelEntry {
   name: string;
   path: string;
   type: 'embedding' | 'rerank' | 'generation';
   fileSize?: number | null;
+  endpoint?: RemoteModelEntry;
 }
 
 /** `localModelManagement`. */
@@ -535,6 +543,18 @@ export interface ReadLines {
 export interface RegisterFolder {
   type: 'registerFolder';
   path: string;
+}
+
+/** `endpoint` of a local model, which is not in the front end's document: a server. */
+export interface RemoteModelEntry {
+  url: string;
+  modelName: string;
+  setApiKey?: boolean;
+  inputPrice?: number | null;
+  queryPrefix?: string | null;
+  documentPrefix?: string | null;
+  batchSize?: number;
+  concurrency?: number;
 }
 
 /** An element of `searchSettings.rerankConfig.configs`. */
@@ -757,6 +777,12 @@ export interface AgentSessionEntry {
   permissions: SessionPermissionEntry[];
 }
 
+/** As it is from now on, for this repository and this endpoint. */
+export interface AllowEndpointReply {
+  model: string;
+  allowed: boolean;
+}
+
 /**
  * Tokens of one model, with both spellings of its name: the document's and the front end's. `cost`
  * and `days` are additions.
@@ -951,6 +977,21 @@ export interface EmbeddingStatus {
   progress: number;
 }
 
+/**
+ * What would be sent of the repository to the endpoint of a remote model. `tokens` and `cost`,
+ * which is null without a price, are estimates. A reranker is sent `chunks` with each accurate
+ * search.
+ */
+export interface EndpointAskEntry {
+  model: string;
+  endpoint: string;
+  chunks: number;
+  sizeBytes: number;
+  tokens: number;
+  cost: number | null;
+  eachSearch: boolean;
+}
+
 /** A chat model of an endpoint; what it does not say is null. Prices: per million tokens. */
 export interface EndpointModelEntry {
   name: string;
@@ -1115,6 +1156,7 @@ export interface GetIndexStatusReply {
   trouble: string;
   paused: boolean;
   notice: string;
+  asks?: EndpointAskEntry[];
 }
 
 /**
@@ -1826,6 +1868,7 @@ export interface SessionRequests {
   findNames: { fields: Omit<FindNames, 'type'>; data: FindNamesReply };
   getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
+  allowEndpoint: { fields: Omit<AllowEndpoint, 'type'>; data: AllowEndpointReply };
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };

@@ -47,7 +47,6 @@ from codekernel.runtime.sessions import (
     SessionSupervisor,
     SessionTable,
 )
-from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.process_lock import ProcessLock
@@ -222,9 +221,9 @@ class Kernel:
             self._keys.has,
             detect_hardware,
         )
-        team = late_services.TeamServices(user_data, settings, self._keys, environ)
-        pool = late_services.get_model_pool
-        self._workspaces = Workspaces(user_data, settings, pool, self._get_linger_seconds, team)
+        self._workspaces = late_services.make_workspaces(
+            user_data, settings, self._keys, environ, self._get_linger_seconds
+        )
         self._offered_models = offered = OfferedModels()
         self._conversations = Lazy(
             lambda: late_services.open_conversations(user_data, self._vault, settings, offered)

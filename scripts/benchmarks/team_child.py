@@ -73,13 +73,12 @@ def main() -> None:
         time.sleep(0.01)
     seconds, cpu = time.monotonic() - started, time.process_time() - cpu
     (vectors,) = index.vector_indexes
-    folder = vectors.embedder.folder
     hits = [
         [(hit.chunk.path, hit.chunk.begin_line, round(hit.score, DIGITS)) for hit in found]
         for query in errand.queries
         if (found := Searcher(Path(errand.root), index).search(query, HITS))
     ]
-    shared = team.get_vectors(folder.fingerprint, vectors.embedder.dimensions)
+    shared = team.get_vectors(vectors.embedder.fingerprint, vectors.embedder.dimensions)
     chunks = len(vectors.table)
     index.close()
     counts: dict[str, Any] = dataclasses.asdict(shared.counts) if shared else {}

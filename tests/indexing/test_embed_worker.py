@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from codekernel.domain.index import EMBEDDING_PENDING, FRESH
 from codekernel.domain.settings import Performance
-from codekernel.indexing.embed_worker import OUTDATED_MODELS
 from codekernel.indexing.index_plan import BatchSizes, ConfigPlan, IndexPlan, IndexTimings
+from codekernel.indexing.unused_vectors import OUTDATED_MODELS
 from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.index_store import list_vectors_folders
 from codekernel.storage.vectors import SNAPSHOT_SUFFIX
@@ -97,7 +97,7 @@ def is_opened(opened: IndexHarness, *names: str) -> bool:
 def lacking(opened: IndexHarness, length: int) -> int:
     """How many texts the current vector indexes have no vector for."""
     _, keys = opened.index.store.catalog.read_chunk_keys(length)
-    current = opened.index._worker.embed_worker._swap.current
+    current = opened.index._worker.embed_worker.swap.current
     return sum(len(each.table.find_missing(keys)) for each in current)
 
 

@@ -108,7 +108,7 @@ def test_a_url_that_cannot_be_one_fails_the_test_with_its_sentence() -> None:
         (403, "refused the key (403)"),
         (404, "does not know this url or model (404)"),
         (405, "takes no chat requests at this url (405)"),
-        (418, "gave an answer that no chat endpoint gives (418)"),
+        (418, "gave an answer that no model endpoint gives (418)"),
         (429, "too many requests, or the quota is used up (429)"),
         (500, "has trouble of its own (500)"),
         (529, "has trouble of its own (529)"),

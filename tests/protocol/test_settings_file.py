@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from codekernel.domain.settings import ModelKind
 from codekernel.errors import InvalidSettings
-from codekernel.protocol import settings_file
+from codekernel.protocol import settings_text
 from codekernel.protocol.settings_file import SettingsFile, parse_settings, parse_settings_sections
 
 AS_DOCUMENTED = """
@@ -320,7 +320,7 @@ def test_a_type_error_before_a_comment_is_still_a_type_error() -> None:
     ],
 )
 def test_comments_and_trailing_commas_disappear_outside_strings(text: str, value: object) -> None:
-    assert json.loads(settings_file.strip_comments(text)) == value
+    assert json.loads(settings_text.strip_comments(text)) == value
 
 
 @pytest.mark.parametrize(
@@ -328,12 +328,12 @@ def test_comments_and_trailing_commas_disappear_outside_strings(text: str, value
 )
 def test_mistakes_stay_mistakes(text: str) -> None:
     with pytest.raises(json.JSONDecodeError):
-        json.loads(settings_file.strip_comments(text))
+        json.loads(settings_text.strip_comments(text))
 
 
 def test_every_other_character_keeps_its_line_and_column() -> None:
     text = '{\n  /* one\n     two */ "ключ": [1, // x\r\n 2, ], // y\n  "b": 3,\n}\n'
-    stripped = settings_file.strip_comments(text)
+    stripped = settings_text.strip_comments(text)
     before, after = text.split("\n"), stripped.split("\n")
     assert [len(line.rstrip("\r")) for line in before] == [
         len(line) - line_before.endswith("\r")
@@ -348,7 +348,7 @@ def test_every_other_character_keeps_its_line_and_column() -> None:
 
 def test_text_without_comments_is_returned_unchanged() -> None:
     text = json.dumps({"a": ["//", "/*", "*/", ",]", '"', "\\"], "b": {"c": [1, 2]}}, indent=2)
-    assert settings_file.strip_comments(text) == text
+    assert settings_text.strip_comments(text) == text
 
 
 @pytest.mark.slow
@@ -375,7 +375,7 @@ def test_text_without_comments_is_returned_unchanged() -> None:
 )
 def test_five_hostile_megabytes_take_no_more_than_linear_time(pattern: str) -> None:
     text = pattern * (5_000_000 // len(pattern))
-    assert len(settings_file.strip_comments(text)) == len(text)
+    assert len(settings_text.strip_comments(text)) == len(text)
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_five_hostile_megabytes_take_no_more_than_linear_time(pattern: str) -> N
     ],
 )
 def test_byte_order_marks_are_understood_and_removed(content: bytes) -> None:
-    assert settings_file.decode_text(content) == '{"ü": 1}'
+    assert settings_text.decode_text(content) == '{"ü": 1}'
 
 
 @pytest.mark.parametrize(
@@ -405,12 +405,12 @@ def test_byte_order_marks_are_understood_and_removed(content: bytes) -> None:
     ],
 )
 def test_a_syntax_problem_has_a_place_and_an_expectation(text: str, problem: str) -> None:
-    assert settings_file.describe_syntax_error(text, None).startswith(problem)
+    assert settings_text.describe_syntax_error(text, None).startswith(problem)
 
 
 def test_a_place_counts_characters_not_bytes() -> None:
     text = '{\n"ключ": NaN}'
     place = len(text[: text.index("NaN")].encode())
-    assert settings_file.describe_syntax_error(text, place) == (
+    assert settings_text.describe_syntax_error(text, place) == (
         "line 2, column 9: expected a number, and JSON has no NaN"
     )

@@ -128,6 +128,7 @@ VALUES = st.lists(st.text("ab/*?[]. \\\ud800", min_size=1, max_size=6), max_size
             if "languages" in field.name
             else VALUES
             for field in fields(Filters)
+            if field.name != "is_readable"
         },
     ),
     st.text("ab/.", min_size=1, max_size=8),
@@ -145,6 +146,13 @@ def test_a_filter_and_its_opposite_never_agree(filters: Filters, path: str, lang
     assert not (has_wish and filters.accepts(one) and opposite.accepts(one))
     if filters.accepts(one):
         assert filters.accepts_file(path, language)
+
+
+def test_what_may_not_be_read_is_accepted_by_no_filter() -> None:
+    mine = Filters(paths=("src",), is_readable=lambda path: not path.startswith("src/secret/"))
+    assert mine.accepts(indexed_chunk("src/a.py"))
+    assert not mine.accepts(indexed_chunk("src/secret/a.py"))
+    assert not mine.accepts_file("src/secret/a.py", "python")
 
 
 def test_a_kind_of_files_is_a_filter() -> None:

@@ -130,6 +130,21 @@ def test_a_contextual_model_is_not_louder_where_the_question_is_no_english_sente
     )
 
 
+@pytest.mark.parametrize("nearest", [[(1, 0.9)], [(1, 0.9), (2, 0.9)], [(1, 0.9), (2, 0.5)]])
+def test_what_filters_took_away_has_no_score(nearest: list[tuple[int, float]]) -> None:
+    candidates = Candidates(
+        lexical=[],
+        semantic=[nearest],
+        lexical_scores={},
+        cosines=[{2: 0.9}],
+        contextual=[False],
+        mentioned=[],
+        chunks={2: indexed_chunk("2.py", 2)},
+        embedded_hashes=frozenset(),
+    )
+    assert list(fuse_scores(candidates, QueryKind.PROSE)) == [2]
+
+
 def test_the_best_chunk_of_each_of_the_first_files_is_read() -> None:
     found = ranked_files(4 * MAX_RERANKED_FILES, chunks_per_file=3)
     assert order(select_for_reranker(found)) == [3 * number for number in range(MAX_RERANKED_FILES)]

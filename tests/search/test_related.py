@@ -75,6 +75,16 @@ def test_without_vectors_shared_words_count(store: IndexStore, tmp_path: Path) -
     assert related(tmp_path, RelatedIndex(store)) == ["b.py"]
 
 
+def test_what_may_not_be_read_is_neither_related_nor_a_place(
+    store: IndexStore, tmp_path: Path
+) -> None:
+    index = RelatedIndex(store, [NearestVectors({0: 1.0, 1: 0.2, 2: 0.7})])
+    mine = Searcher(tmp_path, index, is_readable=lambda path: path != "c.py")
+    assert [hit.chunk.path for hit in mine.find_related("a.py", 2, 10)] == ["b.py"]
+    with pytest.raises(WrongParam, match=r"c\.py is not in the index"):
+        mine.find_related("c.py", 2, 10)
+
+
 def test_a_place_that_is_not_indexed_is_named(store: IndexStore) -> None:
     with pytest.raises(WrongParam, match=r"none\.py is not in the index"):
         find_chunk_at(RelatedIndex(store), "none.py", 1)

@@ -27,7 +27,9 @@ from codekernel.settings.loading import (
 )
 from codekernel.settings.local_models import (
     STATIC_MODEL,
+    TRANSFORMER_MODEL,
     build_default_settings,
+    get_bundled_folder,
     list_built_in_models,
 )
 
@@ -65,6 +67,8 @@ def test_a_valid_file_becomes_settings(
         ),
         history_length=1000,
         performance=Performance(),
+        standby_model=get_bundled_folder() / STATIC_MODEL,
+        standby_reranker=get_bundled_folder() / TRANSFORMER_MODEL,
     )
     path = write(document)
     assert check_settings_file(path, **machine) == expected

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,7 +19,11 @@ from codekernel.settings.loading import (
     list_unmet_requirements,
     load_settings_file,
 )
-from codekernel.settings.validation import find_rule_violations, is_plain_http_to_remote
+from codekernel.settings.validation import (
+    find_plain_endpoint_warnings,
+    find_rule_violations,
+    is_plain_http_to_remote,
+)
 
 EMBEDDING = "searchSettings.embeddingConfig.configs"
 RERANK = "searchSettings.rerankConfig.configs"
@@ -531,3 +536,30 @@ def test_a_folder_or_a_bucket_breaks_no_rule(store: str) -> None:
 def test_an_unknown_mode_of_sharing_is_explained() -> None:
     with pytest.raises(InvalidSettings, match=r"sharing.mode must be one of read, read-write"):
         parse_settings(b'{"sharing": {"mode": "write"}}')
+
+
+def check_endpoint(**facts: object) -> list[str]:
+    endpoint = {"url": "https://gpu.example.com/v1", "modelName": "m"} | facts
+    model = {"name": "far", "path": "", "type": "embedding", "endpoint": endpoint}
+    file = parse_settings(json.dumps({"localModelManagement": {"models": [model]}}).encode())
+    return find_rule_violations(file)
+
+
+def test_a_server_needs_an_address_and_a_name_and_no_path() -> None:
+    place = "localModelManagement.models[0].endpoint"
+    assert check_endpoint() == []
+    assert check_endpoint(url="gpu.example.com") == [
+        f"{place}.url must start with http:// or https:// and name a host"
+    ]
+    (problem,) = check_endpoint(url="https://me:secret@gpu.example.com/v1")
+    assert "secret" not in problem
+    assert check_endpoint(modelName=" ") == [f"{place}.modelName must not be empty"]
+    assert check_endpoint(batchSize=0) == [f"{place}.batchSize must be at least 1, got 0"]
+
+
+def test_code_that_would_travel_in_plain_text_is_warned_of() -> None:
+    endpoint = {"url": "http://gpu.example.com/v1", "modelName": "m"}
+    model = {"name": "far", "path": "", "type": "embedding", "endpoint": endpoint}
+    file = parse_settings(json.dumps({"localModelManagement": {"models": [model]}}).encode())
+    (warning,) = find_plain_endpoint_warnings(file)
+    assert "gpu.example.com" in warning

@@ -5,7 +5,8 @@ Modules, in the order data meets them:
     main.py             the entry point: Ctrl-C handler, ``serve`` at once
     command_line.py     parses the command line and runs its command
     arguments.py        the options of every command, as argparse parsers
-    team_arguments.py   the arguments of ``share`` and ``pack``
+    team_arguments.py   the arguments of ``share``, ``pack``, ``team`` and ``serve --team``
+    models_arguments.py  those of ``models``
     argument_types.py   values of options: numbers and ports
     command_parser.py   usage errors that say what was meant, help with examples
     examples.py         the examples

@@ -15,8 +15,14 @@ from codekernel.cli.argument_types import (
 )
 from codekernel.cli.command_parser import CommandParser
 from codekernel.cli.install_arguments import INSTALL_COMMANDS
+from codekernel.cli.models_arguments import add_models_arguments
 from codekernel.cli.search_arguments import add_search_arguments
-from codekernel.cli.team_arguments import add_pack_arguments, add_share_arguments
+from codekernel.cli.team_arguments import (
+    add_pack_arguments,
+    add_share_arguments,
+    add_team_arguments,
+    add_team_server_arguments,
+)
 
 STDIO_FLAG, UAP_FLAG = "--stdio", "--uap"
 
@@ -91,6 +97,7 @@ def _repeat_options(command: argparse.ArgumentParser) -> None:
             for option in map(copy, options):
                 option.default = argparse.SUPPRESS  # it may be in front of the action
                 action._add_action(option)  # noqa: SLF001
+            _repeat_options(action)
 
 
 def _add_search(search: argparse.ArgumentParser) -> None:
@@ -244,6 +251,7 @@ def _add_repos(repos: argparse.ArgumentParser) -> None:
 
 def _add_serve(serve: argparse.ArgumentParser) -> None:
     _add_flag(serve, "--standalone", _STANDALONE_HELP)
+    add_team_server_arguments(serve)
 
 
 def _add_eval(evaluation: argparse.ArgumentParser) -> None:
@@ -306,18 +314,6 @@ def _add_key(key: argparse.ArgumentParser) -> None:
         _add_value(action, "name", "NAME", "the model's name in the settings")
 
 
-def _add_models(models: argparse.ArgumentParser) -> None:
-    actions = models.add_subparsers(dest="action", metavar="action")
-    actions.add_parser("list", help="list them, as without an action")
-    purpose = "add a chat model: from a provider, or from a server on this machine"
-    add = actions.add_parser("add", help=purpose, description=purpose)
-    _add_value(add, "provider", "PROVIDER", "such as openai or ollama (else asked)", nargs="?")
-    _add_value(add, "--url", "URL", "address of an endpoint that is no known provider")
-    _add_value(add, "--model", "MODEL", "as the endpoint calls it (else asked)")
-    _add_value(add, "--name", "NAME", "what you call it (else as the endpoint does)")
-    _add_flag(add, "--no-test", "add it without trying it")
-
-
 def _add_nothing(_: argparse.ArgumentParser) -> None:
     """Leave a command without arguments of its own."""
 
@@ -346,11 +342,15 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "status": ("show the kernel that runs, its clients, memory and indexes", _add_status),
     "stop": ("end the kernel that all programs share", _add_status),
     "repos": ("list, add and remove repositories, and delete indexes nobody uses", _add_repos),
-    "models": ("list the models and whether they are whole; add a chat model", _add_models),
+    "models": (
+        "list the models and whether they are whole; add a chat model",
+        add_models_arguments,
+    ),
     "eval": ("say how well search finds what your own commits changed, by setting", _add_eval),
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
     "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),
     "pack": ("build, fetch and list whole indexes of your team", add_pack_arguments),
+    "team": ("give and take tokens of a kernel that serves a team", add_team_arguments),
     "share": ("show or delete what you share with your team", add_share_arguments),
     "key": ("keep the API keys of chat models, encrypted", _add_key),
     "savings": ("show what agents did not read because they searched", _add_status),

@@ -24,8 +24,10 @@ _COMMAND_MODULES = {
     "history": "code_queries",
     "impact": "code_queries",
     "key": "models",
+    "models_deny": "models_allow",
     "related": "code_queries",
     "stop": "status",
+    "team_token": "team",
     "uninstall": "install",
 }
 

@@ -66,14 +66,6 @@ class FolderAnswer:
 META_NOTICE = "notice"
 NOTICE_INTERRUPTED, NOTICE_STOPPED = "interrupted", "stopped"
 
-# ``option_id`` by which our own agent is allowed all further calls of a kind.
-ALLOW_TURN_OPTION = "allow_turn"
-
-# The same, for whatever the rule of a permission allows; and for some hunks of an edit, such as
-# "hunks:0,2".
-ALLOW_RULE_OPTION = "allow_rule"
-HUNKS_OPTION_PREFIX = "hunks:"
-
 
 class Device(StrEnum):
     """Where a message or an answer comes from, as the published contract calls it."""

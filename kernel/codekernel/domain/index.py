@@ -246,6 +246,22 @@ class EmbeddingConfigStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointAsk:
+    """What would be sent of a repository to an endpoint, if a person allows it.
+
+    ``tokens`` and ``cost`` are estimates; a reranker is sent ``chunks`` with each accurate search.
+    """
+
+    model: str
+    endpoint: str
+    chunks: int
+    size_bytes: int
+    tokens: int
+    cost: float | None
+    each_search: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class RepositoryIndexStatus:
     """Counts of what is indexed, what waits, and what stands in the way."""
 

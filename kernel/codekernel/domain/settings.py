@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
+from typing import TypeAlias
 
 # Our own agent; all others are foreign ones.
 OWN_AGENT = "codekernel"
@@ -17,14 +18,50 @@ class ModelKind(Enum):
     GENERATION = "generation"
 
 
+# Texts that every server takes at once (TEI's limit), and requests that keep one busy.
+DEFAULT_REMOTE_BATCH_SIZE, DEFAULT_REMOTE_CONCURRENCY = 32, 4
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteModel:
+    """A model that a server runs; ``name`` is the user's name for it, and that of its key.
+
+    The price is per million tokens, in any currency. Prefixes that are None are those of the
+    model's family.
+    """
+
+    name: str
+    url: str
+    model_name: str
+    needs_key: bool = False
+    input_price: float | None = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    batch_size: int = DEFAULT_REMOTE_BATCH_SIZE
+    concurrency: int = DEFAULT_REMOTE_CONCURRENCY
+
+
+# A folder, or a server.
+ModelSource: TypeAlias = Path | RemoteModel
+
+
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A folder with a model in it; ``file_size_mb`` is what the settings say."""
+    """A model of ``localModelManagement``: a folder, or a server instead.
+
+    ``file_size_mb`` is what the settings say.
+    """
 
     name: str
     path: Path
     kind: ModelKind
     file_size_mb: float | None = None
+    remote: RemoteModel | None = None
+
+    @property
+    def source(self) -> ModelSource:
+        """Where the model is."""
+        return self.remote or self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +228,9 @@ class Settings:
     telegram: TelegramSettings = field(default_factory=TelegramSettings)
     lark: LarkSettings = field(default_factory=LarkSettings)
     sharing: SharingSettings = field(default_factory=SharingSettings)
+    # Models on this machine that answer while remote ones are away.
+    standby_model: Path | None = None
+    standby_reranker: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,13 @@ from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router, session_router
 from codekernel.indexing.index_map import IndexMap, build_index_map
 from codekernel.indexing.index_plan import ConfigPlan
-from codekernel.protocol.envelope import encode_ascii_json
+from codekernel.protocol.envelope import convert_values, encode_ascii_json
 from codekernel.protocol.messages.search import (
+    AllowEndpoint,
+    AllowEndpointReply,
     ChunkInfo,
     ConfigStatusEntry,
+    EndpointAskEntry,
     FacetValue,
     FindNames,
     FindNamesReply,
@@ -162,7 +165,20 @@ def get_index_status(message: GetIndexStatus, session: Session) -> GetIndexStatu
     """Return how far the index is."""
     status = asdict(session.workspace.index.get_status())
     status["configs"] = [ConfigStatusEntry(**config) for config in status["configs"]]
+    if asks := session.workspace.list_asks():
+        status["asks"] = convert_values(asks, list[EndpointAskEntry])
     return GetIndexStatusReply(**status)
+
+
+@session_router.handles(AllowEndpoint, lane=Lane.SESSION)
+def allow_endpoint(message: AllowEndpoint, session: Session) -> AllowEndpointReply:
+    """Keep a person's answer, and go on at once."""
+    if not session.workspace.answer_ask(message.model, allowed=message.allowed):
+        raise WrongParam(
+            f"no remote model {message.model[:80]!r} is used here, or its endpoint was never"
+            " reached: codekernel doctor tries it"
+        )
+    return AllowEndpointReply(model=message.model, allowed=message.allowed)
 
 
 @session_router.handles(MeasureEmbedding, lane=Lane.OWN_THREAD)

@@ -19,8 +19,12 @@ Modules, in the order data meets them:
     indexer.py           scan, index changed paths, rechunk, as generators of events; write a batch
     chunk_pool.py        read files, and chunk them in child processes ahead of the writer
     chunk_worker.py      what such a process runs
+    store_reopening.py   a store that can do more, once another process has ended
     embed_worker.py      the thread that embeds
     model_swap.py        which vector indexes are searched while the settings change
+    vector_index_opening.py  a vector index with its model, from here or from elsewhere
+    unused_vectors.py    what no config uses any more is deleted
+    remote_indexing.py   consent and waiting, where the model is remote
     vector_index.py      one model and its vectors
     index_map.py         what is indexed and skipped, folder by folder
     seed_trial.py        whether vectors that came from elsewhere are those of this model

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from codekernel.domain.index import EmbeddingConfigStatus
-from codekernel.errors import Cancelled, InvalidModel, StorageError
+from codekernel.errors import Cancelled, InvalidModel, NetworkError, StorageError
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.index_state import (
     ChunkingProgress,
@@ -20,8 +20,9 @@ from codekernel.indexing.index_state import (
     WorkerContext,
 )
 from codekernel.indexing.model_swap import ModelSwap
+from codekernel.indexing.unused_vectors import delete_unused_vectors
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, VectorsDamaged
-from codekernel.storage.index_store import IndexStore, list_vectors_folders
+from codekernel.storage.index_store import IndexStore
 
 if TYPE_CHECKING:  # heavy: numpy and the inference runtime
     from codekernel.domain.settings import Performance
@@ -34,10 +35,6 @@ OpenVectorIndex: TypeAlias = "Callable[[ConfigPlan, Performance], VectorIndex]"
 # Vectors that are damaged this often in a row are left alone for a while: the disk is faulty.
 MAX_REOPENS = 3
 
-# Fingerprints of models that came with codekernel once (codekernel-static-v1, -v2): their vectors
-# cannot be searched any more, whatever the settings say.
-OUTDATED_MODELS = frozenset({"f9270d03cd4ee0a6", "387b0376004604bb"})
-
 
 class EmbedWorker:
     """The vector indexes of one repository; ``run`` is the body of their thread."""
@@ -49,8 +46,7 @@ class EmbedWorker:
         context: WorkerContext,
         on_chunks_unused: Callable[[], None],
     ) -> None:
-        self.error = ""
-        self._store = store
+        self.error, self._store = "", store
         self._open_vector_index = open_vector_index
         self._progress, self._timings = context.progress, context.timings
         self._cancel, self._pause = context.control.cancel, context.control.pause
@@ -63,7 +59,7 @@ class EmbedWorker:
         self._chunking = ChunkingProgress.UNSCANNED
         self._is_working = False
         self._plan = IndexPlan()
-        self._swap = ModelSwap()
+        self.swap = ModelSwap()  # of which other threads read what may be sent
         self._config_errors: dict[ConfigPlan, str] = {}
         self._missing = MissingVectors(context.progress)
         self._needs_compaction = True
@@ -73,19 +69,27 @@ class EmbedWorker:
     @property
     def vector_indexes(self) -> "tuple[VectorIndex, ...]":
         """What is searched now: while the settings change, the old until the new are ready."""
-        return self._swap.searched
+        return self.swap.searched
 
     @property
     def chunk_sizes(self) -> set[int]:
         """The chunk sizes that are searched or embedded now, also by retiring configs."""
-        return self._swap.chunk_sizes
+        return self.swap.chunk_sizes
 
     @property
     def is_idle(self) -> bool:
         """Whether everything that can have vectors has them."""
         with self._condition:
             is_complete = self._state in {EmbedState.READY, EmbedState.EMPTY}
+            if self._chunking is ChunkingProgress.COMPLETE:
+                is_complete |= self.swap.waits_for_endpoints
             return is_complete and not self._is_working and not self._has_work()
+
+    def answer_ask(self, model: str, *, allowed: bool) -> bool:
+        """Keep whether a remote model may be sent the repository; false if it is not in use."""
+        is_used = self.swap.answer_ask(model, allowed=allowed)
+        self.wake()
+        return is_used
 
     @property
     def is_suspended(self) -> bool:
@@ -135,7 +139,7 @@ class EmbedWorker:
         with self._condition:
             arriving = len(self._inbox.files) + self._taken_count
         ready = {
-            each.config: each.get_status(chunks, files, arriving) for each in self._swap.current
+            each.config: each.get_status(chunks, files, arriving) for each in self.swap.current
         }
         return tuple(
             ready.get(config)
@@ -170,7 +174,7 @@ class EmbedWorker:
                     logger.warning("vectors cannot be stored for now: %s", error)
                     self._wait_for_plan(self._timings.embed_retry)
         finally:
-            for index in self._swap.remove_all():
+            for index in self.swap.remove_all():
                 index.close()
 
     def _run_once(self) -> None:
@@ -189,7 +193,8 @@ class EmbedWorker:
             self._open_indexes()
         self._enqueue_new_files(inbox.files)
         self._taken_count = 0
-        if self._has_pending_files() and self._can_embed():
+        self._reopen_outdated()
+        if self.swap.has_embeddable_files and self._can_embed():
             self._embed_batch()
         self._finish_swap()
 
@@ -209,7 +214,8 @@ class EmbedWorker:
     def _get_idle_timeout(self) -> float | None:
         if self._needs_compaction:
             return self._timings.compact_delay
-        return self._retry_open_at and max(0.0, self._retry_open_at - time.monotonic())
+        moments = [at for at in (self._retry_open_at, *self.swap.list_retry_times()) if at]
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
 
     def _can_work(self) -> bool:
         """In a pause models are opened, because searches need them, and nothing is embedded."""
@@ -218,18 +224,15 @@ class EmbedWorker:
         return not self._pause.is_paused and self._has_work()
 
     def _has_work(self) -> bool:
-        is_asked = bool(self._inbox) or self._cancel.is_cancelled
-        return is_asked or self._has_pending_files() or self._can_finish_swap()
-
-    def _has_pending_files(self) -> bool:
-        return any(index.has_pending_files for index in self._swap.current)
+        is_asked = bool(self._inbox or self.swap.list_outdated()) or self._cancel.is_cancelled
+        return is_asked or self.swap.has_embeddable_files or self._can_finish_swap()
 
     def _can_finish_swap(self) -> bool:
         """Whether the new vector indexes are complete."""
         return (
             self._state in {EmbedState.UNOPENED, EmbedState.WARMING}
             and self._chunking is ChunkingProgress.COMPLETE
-            and not any(index.has_pending_files for index in self._swap.warming)
+            and not any(index.has_pending_files for index in self.swap.warming)
             and not self._inbox
             and not self._cancel.is_cancelled
         )
@@ -255,26 +258,48 @@ class EmbedWorker:
             return self._inbox.plan is not None
 
     def _embed_batch(self) -> None:
-        index = next(index for index in self._swap.current if index.has_pending_files)
-        step = index.embed_batch(self._pause.create_step_token(self._cancel))
+        index = self.swap.choose_to_embed()
+        was_waiting = index.is_waiting
+        try:
+            step = index.embed_batch(self._pause.create_step_token(self._cancel))
+        except NetworkError as error:
+            self._postpone(index, error)
+            return
+        if was_waiting:
+            self._enqueue_missing(index)  # it is reported again
         self._needs_compaction = True
         for file_id in step.finished_files:
-            self._missing.finish(file_id, index.config.name, len(self._swap.current))
+            self._missing.finish(file_id, index.config.name, len(self.swap.current))
         if step.partial_file:
-            self._missing.report(*step.partial_file, len(self._swap.current))
+            self._missing.report(*step.partial_file, len(self.swap.current))
+
+    def _postpone(self, index: "VectorIndex", error: NetworkError) -> None:
+        """Go on without an endpoint; what waits for it alone counts as done until it is back."""
+        if index.remote is None:
+            raise error
+        index.remote.postpone(error)
+        self._missing.keep_configs({it.config.name for it in self.swap.current if it is not index})
+
+    def _reopen_outdated(self) -> None:
+        """Open the remote models anew that are others than before."""
+        for index in self.swap.list_outdated():
+            self.swap.discard(index)
+            self._close_indexes([index])
+            self._state = EmbedState.WARMING
+            self._open_config(index.config)
 
     def _apply_plan(self, plan: IndexPlan, *, opens_now: bool) -> None:
         """Open what is newly selected; what no longer is answers until that is complete."""
         self._plan = plan
         self._state = EmbedState.UNOPENED
-        returning, closing = self._swap.start_swap(plan)
+        returning, closing = self.swap.start_swap(plan)
         self._close_indexes(closing)
-        self._missing.keep_configs({index.config.name for index in self._swap.current})
+        self._missing.keep_configs({index.config.name for index in self.swap.current})
         for index in returning:
             self._enqueue_missing(index)
         self._config_errors = {}
         has_chunks = self._store.catalog.count_contents()[1]
-        opens_now = opens_now or bool(self._swap.searched)
+        opens_now = opens_now or bool(self.swap.searched)
         if has_chunks and (opens_now or not self._delay_opening()):
             self._open_indexes()
 
@@ -288,24 +313,24 @@ class EmbedWorker:
     def _open_indexes(self) -> None:
         self._state = EmbedState.WARMING
         for config in self._plan.configs:
-            known = {index.config for index in self._swap.current}
+            known = {index.config for index in self.swap.current}
             if config not in known and not self._cancel.is_cancelled:
                 self._open_config(config)
-        if not self._swap.warming:  # none of them can be used, so nothing is waited for
-            self._close_indexes(self._swap.finish_swap())
+        if not self.swap.warming:  # none of them can be used, so nothing is waited for
+            self._close_indexes(self.swap.finish_swap())
 
     def _open_config(self, config: ConfigPlan) -> None:
         try:
             index = self._open_vector_index(config, self._plan.performance)
-        except (InvalidModel, StorageError) as error:
+        except (InvalidModel, StorageError, NetworkError) as error:
             if str(error) != self._config_errors.get(config):
                 logger.warning("embedding config %s is not used: %s", config.name, error)
             self._config_errors[config] = str(error)
-            if isinstance(error, StorageError):  # a full disk, which gets room again
+            if not isinstance(error, InvalidModel):  # a full disk, an endpoint that is away
                 self._retry_open_at = time.monotonic() + self._timings.embed_retry
             return
         self._config_errors.pop(config, None)
-        self._swap.add_warming(index)
+        self.swap.add_warming(index)
         self._needs_compaction = True
         self._enqueue_missing(index)
 
@@ -322,7 +347,7 @@ class EmbedWorker:
         logger.warning("%s", self.error)
         if self._reopen_count > MAX_REOPENS:
             self._wait_for_plan(self._timings.embed_retry)
-        for index in self._swap.current:
+        for index in self.swap.current:
             index.reopen()
             self._enqueue_missing(index)
 
@@ -336,8 +361,8 @@ class EmbedWorker:
         self._missing.add(files, {vector_index.config.name})
 
     def _enqueue_new_files(self, files: Sequence[tuple[int, str]]) -> None:
-        self._missing.add(files, {index.config.name for index in self._swap.current})
-        for index in self._swap.current:
+        self._missing.add(files, {it.config.name for it in self.swap.current if not it.is_waiting})
+        for index in self.swap.current:
             index.enqueue_files(file_id for file_id, _ in files)
         self._needs_compaction |= bool(files)
 
@@ -348,18 +373,11 @@ class EmbedWorker:
                 return
             is_opened = self._state is EmbedState.WARMING
             self._state = EmbedState.READY if is_opened else EmbedState.EMPTY
-        self._close_indexes(self._swap.finish_swap())
-        configs = {index.config for index in self._swap.current}
+        self._close_indexes(self.swap.finish_swap())
+        configs = {index.config for index in self.swap.current}
         if is_opened and configs == set(self._plan.configs):
-            self._delete_unused_vectors()
-
-    def _delete_unused_vectors(self) -> None:
-        used = {index.folder_name for index in self._swap.current}
-        for folder in list_vectors_folders(self._store.folder):
-            is_outdated = folder.name.partition("-")[0] in OUTDATED_MODELS
-            if folder.name not in used and (self._plan.is_certain or is_outdated):
-                logger.info("deleting vectors that no selected config uses: %s", folder.name)
-                self._store.delete_vectors(folder)
+            used = {index.folder_name for index in self.swap.current}
+            delete_unused_vectors(self._store, used, is_certain=self._plan.is_certain)
 
     def _maintain(self) -> None:
         """Use a moment without work: open what could not be opened, or compact the vectors."""
@@ -377,6 +395,6 @@ class EmbedWorker:
         # each pause, it would take a time that grows with the square of the rows.
         if self._needs_compaction and not self._progress.pending_count:
             self._needs_compaction = False
-            for index in self._swap.current:
+            for index in self.swap.current:
                 if not self._cancel.is_cancelled:
                     index.compact()

@@ -1,10 +1,22 @@
 """What the settings ask of an index (IndexPlan), and how long its threads wait (IndexTimings)."""
 
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from codekernel.domain.settings import Performance, Settings
+from codekernel.domain.settings import (
+    EmbeddingConfig,
+    ModelSource,
+    Performance,
+    RemoteModel,
+    Settings,
+)
+
+if TYPE_CHECKING:  # heavy
+    from collections.abc import Callable
+
+    from codekernel.indexing.vector_index import GetTeamVectors
+    from codekernel.inference.model_pool import ModelPool
+    from codekernel.remote.remote_models import RemoteModels
 
 # Characters; for the lexical index while no embedding config is selected.
 DEFAULT_MAX_CHUNK_CHARS = 950
@@ -16,9 +28,15 @@ class BatchSizes(NamedTuple):
     initial: int = 128
     smallest: int = 32
     largest: int = 4096
+    # Texts are embedded in batches of as many as take about this long, so that a slow model gets
+    # few at once and a fast one is not held up by commits.
+    target_seconds: float = 0.4
 
 
 DEFAULT_BATCH_SIZES = BatchSizes()
+
+# Between two batches a remote model waits for the next requests: the longer, the less it stands.
+REMOTE_TARGET_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +44,11 @@ class ConfigPlan:
     """One selected embedding config."""
 
     name: str
-    model: Path
+    model: ModelSource
     max_chunk_chars: int
     batch_sizes: BatchSizes = DEFAULT_BATCH_SIZES
+    # Answers while the remote models of the plan are away or incomplete.
+    is_standby: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +71,37 @@ class IndexPlan:
 
 
 def build_index_plan(settings: Settings, *, is_certain: bool) -> IndexPlan:
-    """Pick the selected configs; those whose model is not in the list of models are left out."""
-    models = {model.name: model.path for model in settings.local_models}
-    return IndexPlan(
-        configs=tuple(
-            ConfigPlan(config.name, models[config.model_name], config.max_chunk_chars)
-            for config in settings.embedding_configs
-            if config.is_selected and config.model_name in models
-        ),
-        performance=settings.performance,
-        is_certain=is_certain,
-    )
+    """Pick the selected configs; those whose model is not in the list of models are left out.
+
+    If all of them are remote, a model on this machine stands by.
+    """
+    models = {model.name: model.source for model in settings.local_models}
+    configs = [
+        _plan_config(config, models[config.model_name])
+        for config in settings.embedding_configs
+        if config.is_selected and config.model_name in models
+    ]
+    standby = settings.standby_model
+    if standby and configs and all(isinstance(it.model, RemoteModel) for it in configs):
+        name = f"{configs[0].name} (on this machine)"
+        configs.append(ConfigPlan(name, standby, configs[0].max_chunk_chars, is_standby=True))
+    return IndexPlan(tuple(configs), settings.performance, is_certain)
+
+
+def _plan_config(config: EmbeddingConfig, model: ModelSource) -> ConfigPlan:
+    if not isinstance(model, RemoteModel):
+        return ConfigPlan(config.name, model, config.max_chunk_chars)
+    in_flight = model.batch_size * model.concurrency
+    sizes = BatchSizes(in_flight, in_flight, max(in_flight, 4096), REMOTE_TARGET_SECONDS)
+    return ConfigPlan(config.name, model, config.max_chunk_chars, sizes)
+
+
+class ModelSources(NamedTuple):
+    """Where an index gets its models from, and vectors of its team; opened when needed."""
+
+    get_model_pool: "Callable[[], ModelPool]"
+    get_team_vectors: "GetTeamVectors"
+    get_remote_models: "Callable[[], RemoteModels] | None"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from codekernel.domain.index import EndpointAsk
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 
 if TYPE_CHECKING:  # heavy: numpy and the inference runtime
@@ -64,6 +65,47 @@ class ModelSwap:
         self.searched = self.current = self.warming = ()
         return known
 
+    @property
+    def has_embeddable_files(self) -> bool:
+        """Whether a file needs vectors that can be made now."""
+        return any(index.can_embed for index in self.current)
+
+    @property
+    def waits_for_endpoints(self) -> bool:
+        """Whether nothing but remote models lacks vectors, and those can do nothing now."""
+        pending = [index for index in self.warming if index.has_pending_files]
+        return bool(pending) and not any(index.can_embed for index in pending)
+
+    def choose_to_embed(self) -> "VectorIndex":
+        """Return what embeds next: what stands by answers while the others are being made."""
+        ready = [index for index in self.current if index.can_embed]
+        return next((index for index in ready if index.config.is_standby), ready[0])
+
+    def list_retry_times(self) -> list[float | None]:
+        """Return when endpoints that are away are tried again, by the monotonic clock."""
+        return [index.remote.retry_at for index in self.current if index.remote]
+
+    def list_outdated(self) -> "list[VectorIndex]":
+        """Return the indexes whose endpoint serves another model now."""
+        return [index for index in self.current if index.remote and index.remote.is_outdated]
+
+    def list_asks(self) -> tuple[EndpointAsk, ...]:
+        """Return what remote models would be sent, if somebody allows it."""
+        remote = [(index, index.remote) for index in self.current if index.remote]
+        asks = (each.describe_ask(index.count_missing) for index, each in remote)
+        return tuple(ask for ask in asks if ask)
+
+    def answer_ask(self, model: str, *, allowed: bool) -> bool:
+        """Keep whether a remote model may be sent the repository; false if it is not in use.
+
+        Raises StorageError.
+        """
+        remote = (index.remote for index in self.current)
+        asked = [each for each in remote if each and each.embedder.model.name == model]
+        for each in asked:
+            each.answer(allowed=allowed)
+        return bool(asked)
+
     def _list_retiring(self) -> "list[VectorIndex]":
         return [index for index in self.searched if index not in self.current]
 
@@ -72,9 +114,20 @@ class ModelSwap:
     ) -> None:
         current = tuple(sorted(selected, key=lambda index: self._configs.index(index.config)))
         ready = [index for index in current if not retiring or index not in self.warming]
+        standby = next((index for index in current if index.config.is_standby), None)
+        others = [index for index in ready if index is not standby]
+        is_covered = bool(others) and all(index not in self.warming for index in others)
         for index in current:
             index.successors = ()
+            index.standby = standby if index is not standby else None
         for index in retiring:
             index.successors = self.warming
-        self.searched = (*retiring, *ready)
+        self.searched = (*retiring, *(others if is_covered else ready))
         self.current = current
+
+    def discard(self, vector_index: "VectorIndex") -> None:
+        """Forget an index that can be neither searched nor filled any more."""
+        self.warming = tuple(index for index in self.warming if index is not vector_index)
+        retiring = [index for index in self._list_retiring() if index is not vector_index]
+        selected = [index for index in self.current if index is not vector_index]
+        self._assign_roles(retiring, selected)

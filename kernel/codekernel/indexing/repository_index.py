@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, PauseSwitch, WorkControl
-from codekernel.domain.index import RepositoryIndexStatus
+from codekernel.domain.index import EndpointAsk, RepositoryIndexStatus
 from codekernel.domain.memory import freeze_imported_objects
 from codekernel.errors import KernelError, StorageError
+from codekernel.indexing import index_plan
 from codekernel.indexing.battery import is_on_battery
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
@@ -26,6 +27,7 @@ from codekernel.indexing.index_state import (
     WorkRequest,
 )
 from codekernel.indexing.index_worker import IndexWorker
+from codekernel.indexing.store_reopening import reopen_store
 from codekernel.indexing.team_index import RestoreIndex, TeamIndexTaker, restore_nothing
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, is_unwritable
@@ -35,14 +37,13 @@ from codekernel.storage.index_store import (
     IndexStore,
     open_empty_index,
     open_index,
-    open_index_to_read,
-    open_index_to_write,
 )
 
 if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance
     from codekernel.indexing.vector_index import GetTeamVectors, VectorIndex
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.remote.remote_models import RemoteModels
     from codekernel.storage.process_lock import ProcessLock
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class RepositoryIndex:
         timings: IndexTimings = DEFAULT_TIMINGS,
         is_on_battery: Callable[[], bool] = is_on_battery,
         get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
+        get_remote_models: "Callable[[], RemoteModels] | None" = None,
         restore_index: RestoreIndex = restore_nothing,
     ) -> None:
         """Open what there is. Raises StorageError. No thread runs before ``start``.
@@ -76,7 +78,7 @@ class RepositoryIndex:
         """
         self.throttle = throttle or BackgroundThrottle()
         self._root, self._folder = root, folder
-        self._get_model_pool, self._get_team_vectors = get_model_pool, get_team_vectors
+        self._sources = index_plan.ModelSources(get_model_pool, get_team_vectors, get_remote_models)
         self._taker = TeamIndexTaker(root, folder, restore_index)
         self._timings, self._is_on_battery = timings, is_on_battery
         self._plan: IndexPlan | None = None
@@ -208,6 +210,14 @@ class RepositoryIndex:
             if worker.is_stopping:
                 self._recovered.wait_for(is_over, self._timings.max_replacement_wait)
 
+    def list_asks(self) -> tuple[EndpointAsk, ...]:
+        """Return what remote models would be sent of the repository, if somebody allows it."""
+        return self._worker.embed_worker.swap.list_asks()
+
+    def answer_ask(self, model: str, *, allowed: bool) -> bool:
+        """Keep whether that is allowed; false if the model is not in use. Raises StorageError."""
+        return self._worker.embed_worker.answer_ask(model, allowed=allowed)
+
     def pause(self) -> None:
         """Suspend the work on the index until ``resume``; changes are noted meanwhile."""
         self._pause.pause()
@@ -299,7 +309,7 @@ class RepositoryIndex:
         while not self._cancel.wait(self._timings.writer_retry):
             try:
                 can_create = self._folder.is_dir() or worker.state is IndexState.FAILED
-                if can_create and (store := self._reopen_store()):
+                if can_create and (store := reopen_store(self._folder, self.store)):
                     access = "written" if store.writer else "read"
                     logger.info("the index of %s is %s", self._root, access)
                     # Running searches end on the old store, so it is closed last.
@@ -311,17 +321,6 @@ class RepositoryIndex:
                 if str(error) != worker.error:
                     logger.warning("the index of %s is only read: %s", self._root, error)
                 worker.error = str(error)
-
-    def _reopen_store(self) -> IndexStore | None:
-        """Return a store that can do more than the present one, if there is one by now."""
-        store = open_index_to_write(self._folder)
-        present = self.store
-        # There was nothing to read so far, or the disk refused to write; or the process that
-        # writes the index has found it damaged and begun another.
-        is_provisional = present.folder != self._folder or present.read_only_reason
-        if store is None and (is_provisional or not present.is_current):
-            store = open_index_to_read(self._folder)
-        return store
 
     def _restart(self, damage: StorageError | None = None) -> None:
         """Replace the worker by one on a store that is opened again."""
@@ -391,10 +390,10 @@ class RepositoryIndex:
             self._recovered.notify_all()
 
     def _open_vector_index(self, config: ConfigPlan, performance: "Performance") -> "VectorIndex":
-        from codekernel.indexing.vector_index import VectorIndex  # noqa: PLC0415 - heavy
+        from codekernel.indexing.vector_index_opening import open_vector_index  # noqa: PLC0415 - heavy
 
-        parts = (self._get_model_pool(), self.store, self.throttle)
-        index = VectorIndex(config, performance, *parts, get_team_vectors=self._get_team_vectors)
+        parts = (self._sources, self.store, self.throttle)
+        index = open_vector_index(self._root, config, performance, *parts)
         self._recovery_message = index.table.repair_message or self._recovery_message
         freeze_imported_objects()
         return index

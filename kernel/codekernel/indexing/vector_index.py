@@ -8,16 +8,16 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, CloseGuard
 from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
-from codekernel.domain.settings import Performance
-from codekernel.errors import Cancelled
+from codekernel.domain.settings import Performance, RemoteModel
+from codekernel.errors import Cancelled, InvalidModel
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.indexing.seed_trial import are_vectors_true
 from codekernel.inference.model_pool import Embedder, ModelPool
@@ -33,11 +33,11 @@ from codekernel.storage.vectors.shared_vectors import SharedVectors
 from codekernel.storage.vectors.vector_seed import has_seed, remove_seed
 from codekernel.storage.vectors.vector_table import VectorTable
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:  # a quarter of a second, for remote models alone
+    from codekernel.indexing.remote_indexing import RemoteIndexing
+    from codekernel.remote.remote_embedder import RemoteEmbedder
 
-# Texts are embedded in batches of as many as take about this long, so that a slow model gets few
-# at once and a fast one is not held up by commits.
-TARGET_BATCH_SECONDS = 0.4
+logger = logging.getLogger(__name__)
 
 # How fast the batch may grow while the speed of a model is still being measured.
 MAX_BATCH_GROWTH = 8
@@ -56,6 +56,11 @@ MAX_WAITING_SHARE = 0.1
 # Asking the team's store may take so many times as long as embedding is known to take, and at
 # least as long as a slow store needs for two answers.
 MAX_LOOKUP_RATIO, MIN_LOOKUP_SECONDS, DEFAULT_LOOKUP_SECONDS = 1.0, 1.5, 5.0
+
+# A remote model and what is known of sending this repository to it.
+OpenRemoteModel: TypeAlias = (
+    "Callable[[RemoteModel], AbstractContextManager[RemoteIndexing]] | None"
+)
 
 # Model fingerprint and dimensions -> the team's vectors, if there are any.
 GetTeamVectors: TypeAlias = Callable[[str, int], TeamVectors | None]
@@ -81,8 +86,9 @@ class VectorIndex:
         throttle: BackgroundThrottle,
         *,
         get_team_vectors: GetTeamVectors = lambda _model, _dimensions: None,
+        open_remote: OpenRemoteModel = None,
     ) -> None:
-        """Load the model and open its vectors. Raises InvalidModel or StorageError."""
+        """Load the model and open its vectors. Raises InvalidModel, StorageError, NetworkError."""
         self.config = config
         self.performance = performance
         # Those that replace it, while it answers searches only until they are complete.
@@ -93,14 +99,29 @@ class VectorIndex:
         self._embedding_count = 0  # files that left the queue, and whose vectors are not stored yet
         self._batch_size = self._lookup_size = config.batch_sizes.initial
         self._chunks_per_second: float | None = None
+        # Answers instead of a remote model that is away.
+        self.standby: VectorIndex | None = None
         with ExitStack() as opening:
-            self.embedder: Embedder = opening.enter_context(
-                model_pool.acquire_embedder(config.model, performance)
-            )
-            model = self.embedder.folder.fingerprint[:16]
+            self.embedder: Embedder | RemoteEmbedder
+            local: Embedder | None = None
+            self.remote: RemoteIndexing | None = None
+            if isinstance(config.model, RemoteModel):
+                if open_remote is None:
+                    raise InvalidModel(
+                        f"{config.model.name} is remote, and nothing is sent from here"
+                    )
+                self.remote = opening.enter_context(open_remote(config.model))
+                self.embedder = self.remote.embedder
+            else:
+                self.embedder = local = opening.enter_context(
+                    model_pool.acquire_embedder(config.model, performance)
+                )
+            # Of a remote model it is not known, and its standby may answer for it.
+            self._has_contextual_model = bool(local and local.folder.is_contextual)
+            model = self.embedder.fingerprint[:16]
             self.folder_name = f"{model}-{config.max_chunk_chars}"
             self._folder = store.vectors_folder(self.folder_name)
-            self.table = self._open_table()
+            self.table = self._open_table(local)
             self._model = opening.pop_all()
         shared = store.shared_vectors_file(model)
         self._shared = SharedVectors(shared, self.embedder.dimensions) if shared else None
@@ -113,7 +134,7 @@ class VectorIndex:
     @property
     def is_contextual(self) -> bool:
         """Whether its model is contextual and has read nearly everything."""
-        if not self.embedder.folder.is_contextual:
+        if not self._has_contextual_model:
             return False
         waiting = len(self._pending) + self._embedding_count
         with self._close_guard.use() as is_open:
@@ -123,6 +144,16 @@ class VectorIndex:
     def has_pending_files(self) -> bool:
         """Whether a file still needs vectors."""
         return bool(self._pending)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its endpoint is away, or may not be sent anything."""
+        return bool(self.remote and self.remote.problem)
+
+    @property
+    def can_embed(self) -> bool:
+        """Whether a file needs vectors that can be made now."""
+        return bool(self._pending) and (self.remote is None or self.remote.can_embed)
 
     def close(self) -> None:
         """Close the model and the vectors; waits for running searches."""
@@ -143,12 +174,12 @@ class VectorIndex:
         """Open the vectors again, because they are damaged; running searches use the old ones."""
         self.table = VectorTable.open(self._folder, self.embedder.dimensions)
 
-    def _open_table(self) -> VectorTable:
-        """Open the vectors; those of a team mate are tried first."""
+    def _open_table(self, local: Embedder | None) -> VectorTable:
+        """Open the vectors; those of a team mate are tried first, and nothing is sent for that."""
         table = VectorTable.open(self._folder, self.embedder.dimensions)
         size = self.config.max_chunk_chars
-        if has_seed(self._folder) and not are_vectors_true(
-            table, self.embedder, self._store.catalog, size
+        if has_seed(self._folder) and not (
+            local and are_vectors_true(table, local, self._store.catalog, size)
         ):
             logger.warning("%s: the team's vectors differ from those made here", self.config.name)
             remove_seed(self._folder)
@@ -191,11 +222,15 @@ class VectorIndex:
                 finished.append(file_id)
         try:
             self._embed_texts(texts, cancel)
-        except BaseException:
+        except BaseException as error:
             self.enqueue_files(finished)  # nothing of this batch was stored
+            if self.remote and self.remote.is_change_of_model(error):
+                raise Cancelled(str(error)) from error
             raise
         finally:
             self._embedding_count = 0
+        if self.remote and texts:
+            self.remote.notice_success()
         if not self._pending and (team := self._find_team()):
             team.save()  # before the index counts as complete
         return EmbedStep(tuple(finished), partial)
@@ -205,8 +240,21 @@ class VectorIndex:
         with self._close_guard.use() as is_open:
             if not is_open:
                 return []
-            keys, similarities = self.table.search(self.embedder.embed_query(query), k)
-        return list(zip(keys.tolist(), similarities.tolist(), strict=True))
+            vector = self.remote.embed_query(query) if self.remote else self._embed_query(query)
+            if vector is not None:
+                keys, similarities = self.table.search(vector, k)
+                return list(zip(keys.tolist(), similarities.tolist(), strict=True))
+        return self.standby.search(query, k) if self.standby else []
+
+    def _embed_query(self, query: str) -> AnyFloatArray:
+        return self.embedder.embed_query(query)
+
+    def count_missing(self) -> tuple[int, int]:
+        """Count the texts without a vector, and about how many characters they have."""
+        keys, lengths = self._store.catalog.read_text_lengths(self.config.max_chunk_chars)
+        found, places = np.unique(np.asarray(keys), return_index=True)
+        is_missing = np.isin(found, self.table.find_missing(found))
+        return int(is_missing.sum()), int(np.asarray(lengths)[places][is_missing].sum())
 
     def measure_embedding(self, texts: Sequence[str]) -> float:
         """Return how many seconds the model takes for these texts; nothing is stored."""
@@ -258,6 +306,7 @@ class VectorIndex:
             waiting=waiting,
             chunks_per_second=rate,
             seconds_left=waiting / rate if rate else None,
+            trouble=self.remote.problem if self.remote and waiting else "",
         )
 
     def _read_chunk_keys(self) -> tuple[Int64Array, Int64Array]:
@@ -296,6 +345,8 @@ class VectorIndex:
         while entries:
             batch = dict(entries[: self._batch_size])
             del entries[: len(batch)]
+            if self.remote:
+                self.remote.require_consent()
             started = time.monotonic()
             vectors = round_rows(self.embedder.embed_documents(list(batch.values()), cancel))
             self._store_vectors(np.fromiter(batch, dtype=np.int64), vectors)
@@ -329,7 +380,7 @@ class VectorIndex:
             self._count_adopted(keys, texts)
 
     def _find_team(self) -> TeamVectors | None:
-        return self._get_team_vectors(self.embedder.folder.fingerprint, self.embedder.dimensions)
+        return self._get_team_vectors(self.embedder.fingerprint, self.embedder.dimensions)
 
     def _store_vectors(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
         self.table.add(keys, vectors)
@@ -353,6 +404,8 @@ class VectorIndex:
         rate = texts / max(seconds, 1e-6)
         known = self._chunks_per_second
         self._chunks_per_second = rate if known is None else 0.7 * known + 0.3 * rate
-        size = min(int(rate * TARGET_BATCH_SECONDS), self._batch_size * MAX_BATCH_GROWTH)
+        size = min(
+            int(rate * self.config.batch_sizes.target_seconds), self._batch_size * MAX_BATCH_GROWTH
+        )
         limits = self.config.batch_sizes
         self._batch_size = max(limits.smallest, min(limits.largest, size))

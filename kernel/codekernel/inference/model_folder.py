@@ -238,7 +238,13 @@ def _read_prefixes(path: Path) -> tuple[str, str]:
     if isinstance(prompts, dict) and prompts:
         document = prompts.get("document", prompts.get("passage", ""))
         return str(prompts.get("query", "")), str(document)
-    name = f"{read_json_file(path / 'config.json').get('_name_or_path', '')} {path.name}"
+    return find_family_prefixes(
+        f"{read_json_file(path / 'config.json').get('_name_or_path', '')} {path.name}"
+    )
+
+
+def find_family_prefixes(name: str) -> tuple[str, str]:
+    """Return the prefixes of queries and documents that a model of this name needs."""
     found = (each for each in _FAMILY_PREFIXES if re.search(each[0], name, re.IGNORECASE))
     _, query, document = next(found, ("", "", ""))
     return query, document

@@ -53,6 +53,11 @@ class Embedder(LoadedModel):
         self._query_lock = threading.Lock()
         self.dimensions = self._probe_dimensions()
 
+    @property
+    def fingerprint(self) -> str:
+        """A hash that changes whenever the vectors would change."""
+        return self.folder.fingerprint
+
     def embed_documents(self, texts: Sequence[str], cancel: CancelToken) -> FloatArray:
         """Return one vector per text, in the same order; raises Cancelled."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)

@@ -10,6 +10,7 @@ Modules, in the order data meets them:
     endpoint.py          urls of chat APIs; testing an endpoint
     providers/           the chat APIs: payloads and decoders; .gguf files
     remote_backend.py    a model behind a url: secrets masked, tokens counted, options adapted
+    model_endpoint.py    a server of embedding models or rerankers: JSON with a deadline
     http_client.py       clients and connections
     http_request.py      one request: retries, backoff, timeouts, the streamed response
     network_errors.py    why no answer came

@@ -38,11 +38,14 @@ def resolve_chat_url(url: str) -> str:
 
     No sentence raised here quotes the url: people paste keys into the wrong field.
     """
+    return resolve_model_url(url, CHAT_PATH)
+
+
+def resolve_model_url(url: str, path: str) -> str:
+    """Return ``url`` itself if it ends with ``path``, else with ``path`` appended."""
     parts = _parse_url(url)
     base = parts.path.rstrip("/")
-    if base.endswith(CHAT_PATH):
-        return url
-    return parts._replace(path=base + CHAT_PATH).geturl()
+    return url if base.endswith(path) else parts._replace(path=base + path).geturl()
 
 
 def resolve_ollama_url(url: str) -> str | None:

@@ -7,7 +7,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -62,13 +62,14 @@ RETRY_BACKOFF_SECONDS = (0.5, 1.0, 2.0)
 MIN_TIMEOUT_SECONDS = 1.0
 
 
-def send_with_retry(
+def send_with_retry(  # noqa: PLR0913 - one request, and what a retry depends on
     client: httpx.Client,
     request: httpx.Request,
     *,
     cancel: CancelToken,
     ends_at: float,
     backoff_seconds: Sequence[float] = RETRY_BACKOFF_SECONDS,
+    retryable_statuses: Collection[int] = RETRYABLE_STATUSES,
 ) -> httpx.Response:
     """Return the response, whatever its status and still open: the caller reads and closes it.
 
@@ -84,7 +85,7 @@ def send_with_retry(
         left = max(ends_at - time.monotonic(), MIN_TIMEOUT_SECONDS)
         request.extensions["timeout"] = {phase: min(limits[phase], left) for phase in limits}
         outcome = _send_once(client, request)
-        backoff = None if wait is None else _compute_backoff(outcome, wait)
+        backoff = None if wait is None else _compute_backoff(outcome, wait, retryable_statuses)
         if backoff is None or backoff >= ends_at - time.monotonic():
             break
         if isinstance(outcome, httpx.Response):
@@ -104,11 +105,13 @@ def _send_once(client: httpx.Client, request: httpx.Request) -> httpx.Response |
         return error
 
 
-def _compute_backoff(outcome: httpx.Response | Exception, wait: float) -> float | None:
+def _compute_backoff(
+    outcome: httpx.Response | Exception, wait: float, retryable_statuses: Collection[int]
+) -> float | None:
     """Return how long to wait before a retry; None if it would not help."""
     if isinstance(outcome, Exception):
         return wait if is_dropped_connection(outcome) else None
-    if outcome.status_code not in RETRYABLE_STATUSES:
+    if outcome.status_code not in retryable_statuses:
         return None
     asked = parse_retry_after(outcome.headers.get("retry-after", ""), datetime.now(UTC))
     return max(wait, asked or 0.0)

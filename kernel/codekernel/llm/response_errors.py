@@ -136,7 +136,7 @@ def explain_status(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
         problem, advice = "has trouble of its own", "try again later"
     else:
         problem, advice = _STATUS_EXPLANATIONS.get(
-            response.status, ("gave an answer that no chat endpoint gives", "check the url")
+            response.status, ("gave an answer that no model endpoint gives", "check the url")
         )
     advice += _format_retry_after(response) + quote_response(response, secrets)
     return f"{format_host(response)} {problem} ({response.status}): {advice}."
@@ -262,6 +262,12 @@ def make_endpoint_error(
         capabilities.supports_tools = False
         return ToolsRefused(f"{format_host(response)} cannot be given tools to search with{quote}.")
     return NetworkError(_explain_error_text(response, text, quote, secrets))
+
+
+def explain_error_response(response: EndpointResponse, secrets: tuple[str, ...]) -> str:
+    """Explain an error of a server that was not asked for a chat."""
+    text = response.text[:_MAX_ERROR_CHARS]
+    return _explain_error_text(response, text, quote_response(response, secrets), secrets)
 
 
 def _is_about_tools(status: int, text: str) -> bool:

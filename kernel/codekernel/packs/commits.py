@@ -102,12 +102,14 @@ def _make_git_dir(head: GitHead, folder: Path) -> None:
         (git_dir / name).mkdir(parents=True)
     (git_dir / "HEAD").write_text(f"{head.commit}\n", "ascii")
     (git_dir / "config").write_text(_GIT_CONFIG, "ascii")
-    _read(head, ["read-tree", f"--index-output={git_dir / 'index'}", head.commit])
+    # Not --index-output: git renames to it from its own folder, which may be on another disk.
+    _read(head, ["read-tree", head.commit], git_dir / "index")
 
 
-def _read(head: GitHead, arguments: list[str]) -> bytes:
+def _read(head: GitHead, arguments: list[str], index_file: Path | None = None) -> bytes:
     try:
-        with closing(stream_git(head, arguments, SILENCE_TIMEOUT_SECONDS)) as output:
+        pieces = stream_git(head, arguments, SILENCE_TIMEOUT_SECONDS, index_file)
+        with closing(pieces) as output:
             return b"".join(output)
     except GitFailed as error:
         raise HistoryUnavailable(f"git cannot read {head.top}: {error}") from None

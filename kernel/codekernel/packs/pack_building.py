@@ -11,12 +11,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import RepositoryIndexStatus
+from codekernel.domain.settings import RemoteModel
 from codekernel.errors import StorageError
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
@@ -66,7 +67,9 @@ class PackBuilder:
             )
         self.packs = IndexPacks(team.open_store())
         self._team, self._user_data = team, user_data
-        self._plan, self._get_model_pool = plan, get_model_pool
+        # Nothing is sent to remote models from here; whoever opens the pack asks for that.
+        local = tuple(each for each in plan.configs if not isinstance(each.model, RemoteModel))
+        self._plan, self._get_model_pool = replace(plan, configs=local), get_model_pool
         self._configs = describe_configs(plan.configs)
         self._profile = self.packs.hash_profile(self._configs)
 
@@ -120,7 +123,7 @@ class PackBuilder:
                 raise StorageError("the index is not complete: a selected model cannot be used")
             configs = tuple(
                 PackedConfig(
-                    each.embedder.folder.fingerprint,
+                    each.embedder.fingerprint,
                     each.embedder.dimensions,
                     each.config.max_chunk_chars,
                 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import RemoteModel
 from codekernel.errors import Cancelled, InvalidModel
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.inference.model_folder import read_model_folder
@@ -44,12 +45,14 @@ ReportText = Callable[[str], None]
 
 
 def describe_configs(configs: Sequence[ConfigPlan]) -> list[PackedConfig]:
-    """Return the models and chunk sizes of a plan; those whose model is broken have no vectors.
+    """Return the models and chunk sizes of a plan; remote models and broken ones have no vectors.
 
     Dimensions are not known before a model is loaded, and not asked for.
     """
     found = []
     for config in configs:
+        if isinstance(config.model, RemoteModel):
+            continue
         try:
             model = read_model_folder(config.model).fingerprint
         except InvalidModel:

@@ -12,6 +12,7 @@ Modules, in the order data meets them:
     agent_session_entries.py  agent sessions as the wire has them
     tool_schema.py      JSON schemas of tool arguments
     settings_file.py    settings.json
+    settings_text.py    its comments, and where it stops being JSON
     history_file.py     journals and conversation files
 """
 

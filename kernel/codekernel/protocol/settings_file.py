@@ -4,90 +4,30 @@ The declaration of every section, error messages that name line or key, and sect
 parsing with defaults for broken sections.
 """
 
-import codecs
-import json
 import re
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from codekernel.domain.settings import (
     DEFAULT_HUB_PORT,
     DEFAULT_LARK_DOMAIN,
+    DEFAULT_REMOTE_BATCH_SIZE,
+    DEFAULT_REMOTE_CONCURRENCY,
     DEFAULT_TELEGRAM_API_BASE,
     ModelKind,
     Settings,
     SharingMode,
 )
 from codekernel.errors import InvalidSettings
-
-# Every repetition is possessive, and an unclosed string or comment is taken whole: however hostile
-# the text, no character is looked at more than a few times.
-_COMMENT = r"//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/"
-
-_GAP = rf"(?:[ \t\r\n]++|{_COMMENT})*+"
-
-_TOKEN = re.compile(
-    r'(?P<kept>"(?:[^"\\\n]++|\\.)*+"?'
-    r"|/\*(?:[^*]++|\*(?!/))*+\Z"  # never closed: left in place, for the error to point at
-    rf"|[\[{{]{_GAP},)"  # nothing before the comma: a mistake, not a trailing comma
-    rf"|{_COMMENT}"
-    rf"|,(?={_GAP}[\]}}])"
+from codekernel.protocol.settings_text import (
+    TOO_DEEP,
+    decode_text,
+    describe_syntax_error,
+    strip_comments,
 )
-
-_EXPECTATIONS = {
-    "Expecting value": "expected a value",
-    "Expecting property name enclosed in double quotes": "expected a key in double quotes",
-    "Expecting ',' delimiter": "expected a comma or a closing bracket",
-    "Expecting ':' delimiter": "expected a colon",
-    "Extra data": "expected the end of the file",
-    "Unterminated string starting at": "expected a closing quote for the text that starts here",
-    "Invalid control character at": "expected an escape such as \\n or \\t",
-    "Invalid \\escape": "expected a valid escape after the backslash; write \\\\ for a backslash",
-}
-
-_TOO_DEEP = "expected settings, got lists or objects nested too deep"
-
-
-def decode_text(content: bytes) -> str:
-    """Decode UTF-8, with or without a byte order mark, and the UTF-16 of Windows Notepad.
-
-    Raises ``UnicodeDecodeError``, a ``ValueError``, if ``content`` is neither.
-    """
-    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-16")
-    return content.decode("utf-8-sig")
-
-
-def strip_comments(text: str) -> str:
-    """Blank out comments and trailing commas; everything else keeps its line and column."""
-    return _TOKEN.sub(lambda token: token["kept"] or re.sub(r"[^\n]", " ", token[0]), text)
-
-
-def describe_syntax_error(text: str, byte: int | None) -> str:
-    """Say where ``text`` stops being JSON and what was expected there.
-
-    ``byte`` is where msgspec gave up; the standard library knows better words and places, but
-    lets some mistakes pass.
-    """
-    place = len(text.encode()[:byte].decode(errors="ignore"))
-    try:
-        json.loads(text, parse_int=str, parse_float=str, parse_constant=_refuse_constant)
-        problem = json.JSONDecodeError("expected strict JSON", text, place)
-    except json.JSONDecodeError as error:
-        problem = error
-    except ValueError as error:
-        problem = json.JSONDecodeError(str(error), text, place)
-    except RecursionError:
-        return _TOO_DEEP
-    expected = _EXPECTATIONS.get(problem.msg, problem.msg)
-    return f"line {problem.lineno}, column {problem.colno}: {expected}"
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    """Refuse NaN, Infinity and -Infinity, which the standard library would accept."""
-    raise ValueError(f"expected a number, and JSON has no {name}")
 
 
 class _Section(msgspec.Struct, frozen=True, rename="camel"):
@@ -130,14 +70,36 @@ class SearchSection(_Section, frozen=True):
     rerank_config: RerankSection = RerankSection(configs=[])
 
 
+class RemoteModelEntry(_Section, frozen=True, omit_defaults=True):
+    """``endpoint`` of a local model, which is not in the front end's document: a server."""
+
+    url: str
+    model_name: str
+    needs_key: bool = msgspec.field(name="setApiKey", default=False)
+    # Per million tokens.
+    input_price: float | None = None
+    # What stands before each text; left out: what the model's family is known to need.
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    # Texts in one request, and requests at once.
+    batch_size: int = DEFAULT_REMOTE_BATCH_SIZE
+    concurrency: int = DEFAULT_REMOTE_CONCURRENCY
+
+
 class LocalModelEntry(_Section, frozen=True):
-    """An element of ``localModelManagement.models``."""
+    """An element of ``localModelManagement.models``: a folder, or a server instead."""
 
     name: str
     path: str
     type: ModelKind
     # null is what JavaScript writes for a size it could not calculate
     file_size: float | None = None
+    endpoint: RemoteModelEntry | UnsetType = UNSET
+
+    @property
+    def remote(self) -> RemoteModelEntry | None:
+        """The server, if it is one."""
+        return None if isinstance(self.endpoint, UnsetType) else self.endpoint
 
 
 class LocalModelSection(_Section, frozen=True):
@@ -299,7 +261,7 @@ def _decode(text: str, decoder: msgspec.json.Decoder[Decoded]) -> Decoded:
     except msgspec.ValidationError as error:
         raise InvalidSettings(_describe_shape_error(str(error))) from error
     except RecursionError as error:
-        raise InvalidSettings(_TOO_DEEP) from error
+        raise InvalidSettings(TOO_DEEP) from error
 
 
 _DECODER = msgspec.json.Decoder(SettingsFile)

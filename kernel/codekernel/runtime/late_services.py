@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
+from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
@@ -19,6 +20,7 @@ if TYPE_CHECKING:  # costs a third of a second
     from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
     from codekernel.packs.pack_opening import PackOpener
+    from codekernel.remote.remote_models import RemoteModels
     from codekernel.sharing.team import Team
     from codekernel.sharing.team_vectors import TeamVectors
 
@@ -55,7 +57,7 @@ def open_conversations(
 
 
 class TeamServices:
-    """What open repositories have of their team; nothing is opened before it is needed."""
+    """What open repositories have of their team and of remote models, opened when it is needed."""
 
     def __init__(
         self,
@@ -74,7 +76,13 @@ class TeamServices:
 
             return PackOpener(self._team(), user_data.sharing_folder)
 
+        def open_remote_models() -> "RemoteModels":
+            from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415 - with the first
+
+            return RemoteModels(user_data, keys.get)
+
         self._settings = settings
+        self.get_remote_models = Lazy(open_remote_models)
         self._team, self._packs = Lazy(open_team), Lazy(open_packs)
 
     def get_vectors(self, model: str, dimensions: int) -> "TeamVectors | None":
@@ -92,6 +100,18 @@ class TeamServices:
         """Write the index that the team has of a repository into a folder, if it has one."""
         is_shared = bool(self._settings.current.sharing.store)
         return is_shared and self._packs().restore(root, plan, folder, cancel, report)
+
+
+def make_workspaces(
+    user_data: UserData,
+    settings: LiveSettings,
+    keys: ApiKeys,
+    environ: Mapping[str, str],
+    get_linger_seconds: Callable[[], float],
+) -> Workspaces:
+    """The open repositories, which share the loaded models, the team's store and remote models."""
+    team = TeamServices(user_data, settings, keys, environ)
+    return Workspaces(user_data, settings, get_model_pool, get_linger_seconds, team)
 
 
 def remove_unfinished_writes(user_data: UserData) -> None:

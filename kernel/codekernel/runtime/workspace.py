@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
-from codekernel.domain.index import Hit, Repo
-from codekernel.domain.settings import ModelKind, Performance, Settings
+from codekernel.domain.index import EndpointAsk, Hit, Repo
+from codekernel.domain.settings import (
+    ModelKind,
+    ModelSource,
+    Performance,
+    RemoteModel,
+    Settings,
+)
 from codekernel.errors import InvalidModel
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
@@ -30,15 +36,17 @@ if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.conversation.retriever import RepositoryAccess
     from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
+    from codekernel.remote.remote_models import RemoteModels
     from codekernel.runtime.late_services import TeamServices
 
 logger = logging.getLogger(__name__)
 
 
 class _SelectedModel(NamedTuple):
-    path: Path
+    source: ModelSource
     kind: ModelKind
     performance: Performance
+    standby: Path | None
 
 
 class SelectedReranker:
@@ -47,9 +55,16 @@ class SelectedReranker:
     An embedding model compares query and text, a cross-encoder reads them together.
     """
 
-    def __init__(self, settings: LiveSettings, get_model_pool: "Callable[[], ModelPool]") -> None:
+    def __init__(
+        self,
+        root: Path,
+        settings: LiveSettings,
+        get_model_pool: "Callable[[], ModelPool]",
+        get_remote_models: "Callable[[], RemoteModels] | None",
+    ) -> None:
+        self._root = root
         self._settings = settings
-        self._get_model_pool = get_model_pool
+        self._get_model_pool, self._get_remote_models = get_model_pool, get_remote_models
         self._cancel = CancelToken()
         self._resources = ExitStack()
         self._loaded: tuple[_SelectedModel, RerankFunction | None] | None = None
@@ -63,6 +78,32 @@ class SelectedReranker:
         with self._load_lock:
             weigh = self._load(choice)
         return weigh(query, texts) if weigh else ()
+
+    def list_asks(self) -> tuple[EndpointAsk, ...]:
+        """Return what a remote reranker would be sent, if somebody allows it."""
+        choice = _find_selected_model(self._settings.current)
+        if choice is None or not isinstance(choice.source, RemoteModel):
+            return ()
+        if self._get_remote_models is None:
+            return ()
+        from codekernel.runtime.remote_reranking import describe_rerank_ask  # noqa: PLC0415 - heavy, seldom needed
+
+        ask = describe_rerank_ask(self._root, choice.source, self._get_remote_models())
+        return (ask,) if ask else ()
+
+    def answer_ask(self, model: str, *, allowed: bool) -> bool:
+        """Keep whether a remote reranker may be sent the repository; false if it is not in use."""
+        choice = _find_selected_model(self._settings.current)
+        source = choice.source if choice else None
+        if not isinstance(source, RemoteModel) or source.name != model:
+            return False
+        if self._get_remote_models is None:
+            return False
+        from codekernel.remote.consents import ConsentKey  # noqa: PLC0415 - seldom needed
+
+        key = ConsentKey.of(self._root, source)
+        self._get_remote_models().consents.set(key, allowed=allowed)
+        return True
 
     def close(self) -> None:
         """Close the model."""
@@ -84,13 +125,32 @@ class SelectedReranker:
         return weigh
 
     def _load_model(self, choice: _SelectedModel) -> RerankFunction:
+        if not isinstance(choice.source, RemoteModel):
+            return self._load_local(choice.source, choice.kind, choice.performance)
+        if self._get_remote_models is None:
+            raise InvalidModel(f"{choice.source.name} is remote, and nothing is sent from here")
+        from codekernel.runtime.remote_reranking import RemoteReranking  # noqa: PLC0415 - heavy, seldom needed
+
+        load_standby: Lazy[RerankFunction | None] = Lazy(lambda: self._load_standby(choice))
+        remote = RemoteReranking(
+            self._root, choice.source, choice.kind, self._get_remote_models(), load_standby
+        )
+        self._resources.callback(remote.close)
+        return remote
+
+    def _load_standby(self, choice: _SelectedModel) -> RerankFunction | None:
+        if choice.standby is None:
+            return None
+        return self._load_local(choice.standby, ModelKind.EMBEDDING, choice.performance)
+
+    def _load_local(self, path: Path, kind: ModelKind, performance: Performance) -> RerankFunction:
         pool, enter, cancel = self._get_model_pool(), self._resources.enter_context, self._cancel
-        if choice.kind is ModelKind.EMBEDDING:
-            embedder = enter(pool.acquire_embedder(choice.path, choice.performance))
+        if kind is ModelKind.EMBEDDING:
+            embedder = enter(pool.acquire_embedder(path, performance))
             return lambda query, texts: weigh_cosines(
                 embedder.compute_cosines(query, texts, cancel)
             )
-        reranker = enter(pool.acquire_reranker(choice.path, choice.performance))
+        reranker = enter(pool.acquire_reranker(path, performance))
         return lambda query, texts: weigh_probabilities(reranker.score(query, texts, cancel))
 
 
@@ -98,7 +158,8 @@ def _find_selected_model(settings: Settings) -> _SelectedModel | None:
     models = {model.name: model for model in settings.local_models}
     for config in settings.rerank_configs:
         if config.is_selected and (model := models.get(config.model_name)):
-            return _SelectedModel(model.path, model.kind, settings.performance)
+            standby = settings.standby_reranker
+            return _SelectedModel(model.source, model.kind, settings.performance, standby)
     return None
 
 
@@ -112,6 +173,18 @@ class Workspace:
     reranker: SelectedReranker
     call_graph: "Lazy[LiveCallGraph]"
     unsubscribe_settings: Callable[[], None]
+
+    def list_asks(self) -> tuple[EndpointAsk, ...]:
+        """Return what remote models would be sent of the repository, if somebody allows it."""
+        return (*self.index.list_asks(), *self.reranker.list_asks())
+
+    def answer_ask(self, model: str, *, allowed: bool) -> bool:
+        """Keep whether a remote model may be sent the repository; false if it is not in use.
+
+        Raises StorageError.
+        """
+        answers = [it.answer_ask(model, allowed=allowed) for it in (self.index, self.reranker)]
+        return any(answers)
 
     def narrow_searcher(self, vector_indexes: "Sequence[VectorIndex]" = ()) -> Searcher:
         """Return a searcher with some of the vectors; by words alone without any."""
@@ -178,14 +251,19 @@ def open_workspace(  # noqa: PLR0913 - what it is made of
     """Open the index in ``folder``; models and call graph are opened when they are needed."""
     shared: dict[str, Any] = {}
     if team:
-        shared = {"get_team_vectors": team.get_vectors, "restore_index": team.restore_index}
+        shared = {
+            "get_team_vectors": team.get_vectors,
+            "restore_index": team.restore_index,
+            "get_remote_models": team.get_remote_models,
+        }
     index = RepositoryIndex(repo.path, folder, get_model_pool, throttle, **shared)
+    get_remote_models = team.get_remote_models if team else None
 
     def reconfigure(changed: Settings) -> None:
         index.reconfigure(build_index_plan(changed, is_certain=True))
 
     logger.info("opened the workspace of %s", repo.name)
-    reranker = SelectedReranker(settings, get_model_pool)
+    reranker = SelectedReranker(repo.path, settings, get_model_pool, get_remote_models)
     searcher = Searcher(repo.path, index, reranker, throttle, index.recover_from)
     unsubscribe = settings.subscribe(reconfigure)
     return Workspace(

@@ -96,6 +96,8 @@ class Filters:
     # Repositories, chosen before any of them is searched.
     repos: tuple[str, ...] = ()
     not_repos: tuple[str, ...] = ()
+    # Who asks may read only the paths that this accepts, and learns of no other.
+    is_readable: Callable[[str], bool] | None = None
 
     @property
     def names_as_text(self) -> str:
@@ -114,7 +116,8 @@ class Filters:
         """Return whether any chunk of a file may be a hit."""
         name = path.rpartition("/")[2]
         return (
-            (not self.languages or language in self.languages)
+            (self.is_readable is None or self.is_readable(path))
+            and (not self.languages or language in self.languages)
             and language not in self.not_languages
             and _is_allowed(self.paths, self.not_paths, lambda value: is_path_match(value, path))
             and _is_allowed(self.files, self.not_files, lambda value: is_path_match(value, name))
@@ -134,6 +137,8 @@ NO_FILTERS = Filters()
 
 def raise_for_unknown_filters(filters: Filters, catalog: "Catalog") -> None:
     """Raise WrongParam if no indexed file or symbol has what a filter names."""
+    if filters.is_readable:
+        return  # what is near would name what may not be read
     paths = list(catalog.list_files()) if filters.paths or filters.files else []
     names = [path.rpartition("/")[2] for path in paths]
     for part, values, known, near in (

@@ -152,9 +152,15 @@ class GitFailed(Exception):
 
 
 def stream_git(
-    head: GitHead, arguments: Sequence[str], silence_timeout_seconds: float
+    head: GitHead,
+    arguments: Sequence[str],
+    silence_timeout_seconds: float,
+    index_file: Path | None = None,
 ) -> Generator[bytes]:
-    """Yield what git writes, piece by piece; closing kills it. Raises GitFailed."""
+    """Yield what git writes, piece by piece; closing kills it. Raises GitFailed.
+
+    ``index_file`` is the index that a command writes.
+    """
     git = _find_git(head)
     _check_no_special_files(head.common_dir)
     overrides = [word for each in _OVERRIDES for word in ("-c", each)]
@@ -169,7 +175,8 @@ def stream_git(
             stdout=subprocess.PIPE,
             stderr=errors,
             cwd=git_dir,
-            env=_build_environment(git_dir, head.common_dir),
+            env=_build_environment(git_dir, head.common_dir)
+            | ({"GIT_INDEX_FILE": str(index_file)} if index_file else {}),
             bufsize=0,
             **CHILD_PROCESS_OPTIONS,
         ) as process:

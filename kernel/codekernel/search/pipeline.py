@@ -185,6 +185,8 @@ class Searcher:
     # Makes indexing yield to a running search.
     throttle: BackgroundThrottle = field(default_factory=BackgroundThrottle)
     recover: RecoverFunction = lambda _error, _store: False
+    # Of a person who may not read everything: the paths that are there for them.
+    is_readable: Callable[[str], bool] | None = None
 
     def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
         """Return the hits of ``run_search``."""
@@ -197,7 +199,7 @@ class Searcher:
         Raises WrongParam for an invalid regex and for a filter that matches nothing, RepoNotExist
         if the folder is gone, Cancelled if texts are still scanned by then.
         """
-        expression, limit = parse_search_expression(text), min(limit, MAX_HITS)
+        expression, limit = self._parse(text), min(limit, MAX_HITS)
         if not expression.query_text and not expression.is_literal:
             return HitList([], [])
         for attempt in range(MAX_ATTEMPTS):
@@ -221,10 +223,17 @@ class Searcher:
                 self._raise_for_no_hits(expression.filters)
         return found
 
+    def _parse(self, text: str) -> SearchExpression:
+        expression = parse_search_expression(text)
+        if self.is_readable is None:
+            return expression
+        filters = replace(expression.filters, is_readable=self.is_readable)
+        return replace(expression, filters=filters)
+
     def find_related(self, path: str, line: int, limit: int) -> list[Hit]:
         """Return the chunks that are most like that at a line, from 1. Raises WrongParam."""
         with self.throttle.query_running():
-            ranking = Ranking(rank_related(self.index, path, line, limit))
+            ranking = Ranking(rank_related(self.index, path, line, limit, self.is_readable))
             return self._present(self._select(ranking, limit), ranking.embedded_hashes)
 
     def _search_once(

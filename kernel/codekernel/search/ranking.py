@@ -5,7 +5,7 @@ Each step is a pure function that returns new values. docs/search.md has what ea
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from operator import eq, itemgetter
@@ -31,7 +31,7 @@ SEMANTIC_WEIGHT = {
 }
 
 # Of a sentence, if no word of it stands in the name of a candidate's file: then files are named
-# after something else, as in a heap of functions. Chosen on 533 such questions mined outside of the
+# after something else, as in a heap of functions. Chosen on 405 questions mined outside of the
 # benchmark (scripts/train/ranking_lists.py), with NAME_PARTS_BOOST_OF_UNNAMED.
 SEMANTIC_WEIGHT_OF_UNNAMED = 0.6
 
@@ -144,13 +144,14 @@ def _split_semantic_weight(
 
 
 def _scale_cosines(
-    nearest: ScoredIds, cosines: Mapping[int, float], chunks: Iterable[int]
+    nearest: ScoredIds, cosines: Mapping[int, float], chunks: Collection[int]
 ) -> dict[int, float]:
     """Return 1 for the nearest candidate, 0 for the last of the nearest, less for farther ones."""
     least = min(map(_get_score, nearest), default=0.0)
     width = max(map(_get_score, nearest), default=0.0) - least
     if not width:
-        return dict.fromkeys((number for number, _ in nearest), 1.0)
+        # Filters may have taken away what is near.
+        return dict.fromkeys((number for number, _ in nearest if number in chunks), 1.0)
     # A text that is still to be embedded counts as the last of the nearest.
     return {
         number: max(MIN_SCALED_COSINE, (cosines.get(number, least) - least) / width)

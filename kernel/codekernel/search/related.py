@@ -1,10 +1,12 @@
 """Rank the code that is like a place: nearest by vectors, by shared words while there are none."""
 
+from collections.abc import Callable
+
 from codekernel.domain.index import IndexedChunk, Signal, build_embedding_text
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.errors import WrongParam
 from codekernel.search.ranking import RankedChunk
-from codekernel.search.retrieval import SearchableIndex
+from codekernel.search.retrieval import MAX_RESTRICTED_CANDIDATES, SearchableIndex
 
 # Texts that stand in several places are one vector, and the place itself is left out.
 _CANDIDATES_PER_HIT = 2
@@ -26,12 +28,20 @@ def find_chunk_at(index: SearchableIndex, path: str, line: int) -> IndexedChunk:
     return min(around, key=lambda chunk: chunk.end_line - chunk.begin_line)
 
 
-def rank_related(index: SearchableIndex, path: str, line: int, limit: int) -> list[RankedChunk]:
+def rank_related(
+    index: SearchableIndex,
+    path: str,
+    line: int,
+    limit: int,
+    is_readable: Callable[[str], bool] | None = None,
+) -> list[RankedChunk]:
     """Return chunks like that at a line, without those that overlap it. Raises WrongParam."""
+    if is_readable and not is_readable(path):
+        raise WrongParam(f"{path} is not in the index")
     place = find_chunk_at(index, path, line)
     catalog = index.store.catalog
     text = catalog.read_chunk_texts([place.id]).get(place.id, "")
-    count = _CANDIDATES_PER_HIT * limit + 1
+    count = MAX_RESTRICTED_CANDIDATES if is_readable else _CANDIDATES_PER_HIT * limit + 1
     scores: dict[int, float] = {}
     chunks: dict[int, IndexedChunk] = {}
     for vectors in index.vector_indexes:
@@ -50,7 +60,7 @@ def rank_related(index: SearchableIndex, path: str, line: int, limit: int) -> li
     ranked = [
         RankedChunk(chunk, scores[chunk.id], {signal: scores[chunk.id]})
         for chunk in chunks.values()
-        if not _is_overlapping(chunk, place)
+        if not _is_overlapping(chunk, place) and (is_readable is None or is_readable(chunk.path))
     ]
     return sorted(ranked, key=lambda each: (-each.score, each.chunk.path, each.chunk.begin_line))
 

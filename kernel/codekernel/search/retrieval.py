@@ -22,6 +22,9 @@ from codekernel.storage.index_store import IndexStore
 # A filter rejects most candidates, so more are retrieved.
 FILTERED_CANDIDATES_FACTOR = 10
 
+# Who may read a tenth of a repository needs ten times the candidates.
+MAX_RESTRICTED_CANDIDATES = 10_000
+
 MAX_MENTIONED_CHUNKS = 200
 
 # What only one list found is looked up among so many of the other: a candidate without a score
@@ -108,6 +111,8 @@ def retrieve_candidates(
     catalog = index.store.catalog
     has_filters = filters != NO_FILTERS
     count = FILTERED_CANDIDATES_FACTOR * max_candidates if has_filters else max_candidates
+    if filters.is_readable:
+        count = MAX_RESTRICTED_CANDIDATES
     scored_count = max(count, SCORED_CHUNKS)
     vector_indexes = index.vector_indexes  # the settings may change meanwhile
     scored, compared = search_indexes(index.store, vector_indexes, query, scored_count)
@@ -128,12 +133,24 @@ def retrieve_candidates(
     chunks |= {chunk.id: chunk for chunk in mentioned}
     if has_filters:
         chunks = {number: chunk for number, chunk in chunks.items() if filters.accepts(chunk)}
+    if filters.is_readable:  # scores are relative to the best: it must not be a secret one
+        lexical = [each for each in lexical if each[0] in chunks][:max_candidates]
+        semantic = [[it for it in near if it[0] in chunks][:max_candidates] for near in semantic]
+        mentioned = [chunk for chunk in mentioned if chunk.id in chunks]
+        hashes = {chunk.text_hash for chunk in chunks.values()}
+        compared = [[it for it in near if it[0] in hashes] for near in compared]
+        kept = {number for near in (lexical, *semantic) for number, _ in near}
+        kept |= {chunk.id for chunk in mentioned}
+        chunks = {number: chunk for number, chunk in chunks.items() if number in kept}
     return Candidates(
         lexical,
         semantic,
         {number: score for number, score in scored if number in chunks},
         [_assign_cosines(each, chunks, scored_count) for each in compared],
-        [each.is_contextual for each in vector_indexes],
+        [
+            each.is_contextual and bool(it)
+            for each, it in zip(vector_indexes, compared, strict=True)
+        ],
         [chunk.id for chunk in mentioned],
         chunks,
         frozenset.intersection(*embedded or [frozenset()]),

@@ -108,6 +108,8 @@ def resolve_scopes(filters: Filters, catalog: "Catalog") -> Filters:
     if not filters.scopes and not filters.not_scopes:
         return filters
     files = catalog.list_files()
+    if may := filters.is_readable:  # what is near would name what may not be read
+        files = {path: file for path, file in files.items() if may(path)}
     scopes = list_scopes(files, lambda path: catalog.read_document(files[path].id))
 
     def resolve(value: str) -> list[str]:

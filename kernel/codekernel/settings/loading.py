@@ -19,6 +19,7 @@ from codekernel.domain.settings import (
     LarkSettings,
     LocalModel,
     Performance,
+    RemoteModel,
     RerankConfig,
     Settings,
     SharingSettings,
@@ -34,7 +35,9 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
     """Convert a file that breaks no rule; built-in models and default configs are added."""
     search, conversation = file.search_settings, file.conversation_settings
     listed = tuple(
-        LocalModel(entry.name, Path(entry.path), entry.type, entry.file_size)
+        LocalModel(
+            entry.name, Path(entry.path), entry.type, entry.file_size, _convert_endpoint(entry)
+        )
         for entry in file.local_model_management.models
     )
     names = {model.name for model in listed}
@@ -68,6 +71,25 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         telegram=convert_values(file.telegram, TelegramSettings),
         lark=convert_values(file.lark, LarkSettings),
         sharing=convert_values(file.sharing, SharingSettings),
+        standby_model=local_models.get_bundled_folder() / local_models.STATIC_MODEL,
+        standby_reranker=local_models.get_bundled_folder() / local_models.TRANSFORMER_MODEL,
+    )
+
+
+def _convert_endpoint(entry: declared.LocalModelEntry) -> RemoteModel | None:
+    asked = entry.remote
+    if asked is None:
+        return None
+    return RemoteModel(
+        entry.name,
+        asked.url,
+        asked.model_name,
+        asked.needs_key,
+        asked.input_price,
+        asked.query_prefix,
+        asked.document_prefix,
+        asked.batch_size,
+        asked.concurrency,
     )
 
 
@@ -84,9 +106,7 @@ def convert_to_file(settings: Settings) -> declared.SettingsFile:
         ),
         declared.LocalModelSection(
             [
-                declared.LocalModelEntry(
-                    model.name, str(model.path), model.kind, model.file_size_mb
-                )
+                _convert_local_model(model)
                 for model in settings.local_models
                 if model not in built_in
             ]
@@ -100,6 +120,13 @@ def convert_to_file(settings: Settings) -> declared.SettingsFile:
         convert_values(settings.lark, declared.LarkSection),
         convert_values(settings.sharing, declared.SharingSection),
     )
+
+
+def _convert_local_model(model: LocalModel) -> declared.LocalModelEntry:
+    if model.remote is None:
+        return declared.LocalModelEntry(model.name, str(model.path), model.kind, model.file_size_mb)
+    endpoint = convert_values(model.remote, declared.RemoteModelEntry)
+    return declared.LocalModelEntry(model.name, "", model.kind, model.file_size_mb, endpoint)
 
 
 _Parsed = TypeVar("_Parsed")
@@ -162,8 +189,11 @@ def list_unmet_requirements(
 
 def list_endpoint_warnings(path: Path, *, has_key: validation.HasApiKey) -> list[str]:
     """List the warnings about endpoints without encryption; empty for an unreadable file."""
-    models = _read_sections_or_defaults(path).file.conversation_settings.generation_models
-    return validation.find_plain_http_warnings(models, has_key)
+    file = _read_sections_or_defaults(path).file
+    return [
+        *validation.find_plain_http_warnings(file.conversation_settings.generation_models, has_key),
+        *validation.find_plain_endpoint_warnings(file),
+    ]
 
 
 def _read_sections_or_defaults(path: Path) -> declared.SettingsSections:

@@ -14,6 +14,7 @@ from codekernel.domain.settings import (
     EmbeddingConfig,
     LocalModel,
     ModelKind,
+    RemoteModel,
     RerankConfig,
     Settings,
 )
@@ -107,6 +108,8 @@ def build_default_settings() -> Settings:
         embedding_configs=build_default_embedding_configs(),
         rerank_configs=build_default_rerank_configs(),
         local_models=list_built_in_models(),
+        standby_model=get_bundled_folder() / STATIC_MODEL,
+        standby_reranker=get_bundled_folder() / TRANSFORMER_MODEL,
     )
 
 
@@ -153,6 +156,8 @@ def measure_model_mb(path: Path, max_files: int = MAX_MODEL_FILES) -> float:
 
 
 def _inspect_model(model: LocalModel, shipped: dict[str, Any]) -> LocalModelInfo:
+    if model.remote:
+        return _describe_remote_model(model, model.remote)
     inspect = (
         _inspect_generation_model if model.kind is ModelKind.GENERATION else _inspect_onnx_model
     )
@@ -172,6 +177,22 @@ def _inspect_model(model: LocalModel, shipped: dict[str, Any]) -> LocalModelInfo
         dimension=dimension,
         description=", ".join(facts),
         error=problem,
+    )
+
+
+def _describe_remote_model(model: LocalModel, remote: RemoteModel) -> LocalModelInfo:
+    """Describe a server; it is not asked, for that would tell it when settings are looked at."""
+    price = f"{remote.input_price:g} per million tokens" if remote.input_price else ""
+    facts = ["remote", remote.model_name, price]
+    return LocalModelInfo(
+        name=model.name,
+        kind=model.kind,
+        path=remote.url,
+        size_mb=0.0,
+        is_built_in=False,
+        dimension=None,
+        description=", ".join(filter(None, facts)),
+        error="",
     )
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from codekernel.protocol.settings_file import decode_text, strip_comments
+from codekernel.protocol.settings_text import decode_text, strip_comments
 
 _CHAT_MODELS = ("conversationSettings", "generationModel")
 

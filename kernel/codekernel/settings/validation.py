@@ -16,6 +16,7 @@ from codekernel.inference.model_folder import check_model_files
 from codekernel.protocol.settings_file import (
     EmbeddingConfigEntry,
     GenerationModelSettings,
+    RemoteModelEntry,
     RerankConfigEntry,
     SettingsFile,
 )
@@ -30,6 +31,9 @@ MAX_ROUNDS = 20  # each is a request to the model; one that has not found it by 
 MIN_CONTEXT_TOKENS = 1024  # tokens; the rules of a conversation and one excerpt are about that
 
 MAX_PORT = 65_535
+
+# OpenAI takes so many texts in one request; more requests at once get only refusals.
+MAX_REMOTE_BATCH_SIZE, MAX_REMOTE_CONCURRENCY = 2048, 64
 
 # An embedding model ranks by the cosine of the query and a text.
 RERANKER_KINDS = (ModelKind.RERANK, ModelKind.EMBEDDING)
@@ -145,9 +149,25 @@ def _check_local_models(file: SettingsFile) -> Iterator[str]:
     yield from _check_unique(place, "name", [model.name for model in models])
     for index, model in enumerate(models):
         key = f"{place}[{index}]"
-        if not Path(model.path).is_absolute():
+        if model.remote:
+            yield from _check_endpoint(f"{key}.endpoint", model.remote, model.type)
+        elif not Path(model.path).is_absolute():
             yield f'{key}.path must be an absolute path, got "{model.path}"'
         yield from _check_range(f"{key}.fileSize", model.file_size, 0)
+
+
+def _check_endpoint(key: str, endpoint: RemoteModelEntry, kind: ModelKind) -> Iterator[str]:
+    if kind is ModelKind.GENERATION:
+        yield f"{key} is for embedding and rerank; chat models are in conversationSettings"
+    if not endpoint.model_name.strip():
+        yield f"{key}.modelName must not be empty"
+    if not _is_web_address(endpoint.url):
+        yield f"{key}.url must start with http:// or https:// and name a host"
+    elif "@" in urlsplit(endpoint.url).netloc:
+        yield f"{key}.url must not hold a password: codekernel key set NAME keeps it"
+    yield from _check_range(f"{key}.inputPrice", endpoint.input_price, 0)
+    yield from _check_range(f"{key}.batchSize", endpoint.batch_size, 1, MAX_REMOTE_BATCH_SIZE)
+    yield from _check_range(f"{key}.concurrency", endpoint.concurrency, 1, MAX_REMOTE_CONCURRENCY)
 
 
 def _check_generation_models(file: SettingsFile) -> Iterator[str]:
@@ -241,8 +261,8 @@ def _find_missing_folders(file: SettingsFile) -> Iterator[str]:
     for index, model in enumerate(file.local_model_management.models):
         key = f"localModelManagement.models[{index}].path"
         path = Path(model.path)
-        if not path.is_absolute():
-            continue  # a rule violation
+        if model.remote or not path.is_absolute():
+            continue  # nothing on this machine, or a rule violation
         try:
             if not path.is_dir():
                 yield f"{key}: there is no folder {path}"
@@ -258,7 +278,8 @@ def _find_missing_models(file: SettingsFile) -> Iterator[str]:
         "rerankConfig": search.rerank_config.configs,
     }
     # Built-in models are complete, and a missing folder is reported above.
-    paths = {entry.name: Path(entry.path) for entry in file.local_model_management.models}
+    listed = file.local_model_management.models
+    paths = {entry.name: Path(entry.path) for entry in listed if entry.remote is None}
     folders = {name: path for name, path in paths.items() if _is_folder(path)}
     describe = cache(_describe_missing_files)
     for section, configs in sections.items():
@@ -286,14 +307,21 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _find_missing_keys(file: SettingsFile, has_key: HasApiKey) -> Iterator[str]:
+def _list_needed_keys(file: SettingsFile) -> Iterator[tuple[str, str]]:
+    """Yield where a key is needed, and its name."""
     for index, model in enumerate(file.conversation_settings.generation_models):
-        if not model.needs_key:
-            continue
-        key = f"conversationSettings.generationModel[{index}].setApiKey"
+        if model.needs_key:
+            yield f"conversationSettings.generationModel[{index}].setApiKey", model.name
+    for index, entry in enumerate(file.local_model_management.models):
+        if entry.remote and entry.remote.needs_key:
+            yield f"localModelManagement.models[{index}].endpoint.setApiKey", entry.name
+
+
+def _find_missing_keys(file: SettingsFile, has_key: HasApiKey) -> Iterator[str]:
+    for key, name in _list_needed_keys(file):
         try:
-            if not has_key(model.name):
-                yield f'{key}: no API key is stored under "{model.name}", send setApiKey first'
+            if not has_key(name):
+                yield f'{key}: no API key is stored under "{name}", send setApiKey first'
         except (KernelError, OSError) as error:
             yield f"{key}: cannot tell whether an API key is stored: {error}"
 
@@ -326,6 +354,17 @@ def find_plain_http_warnings(
         f" {urlsplit(model.url).hostname}. Use https://, or a tunnel to this machine."
         for index, model in enumerate(models)
         if is_plain_http_to_remote(model.url) and _has_stored_key(has_key, model.name)
+    ]
+
+
+def find_plain_endpoint_warnings(file: SettingsFile) -> list[str]:
+    """Return a warning for each model that is sent your code in plain HTTP."""
+    return [
+        f'localModelManagement.models[{index}].endpoint.url: "{entry.name}" is asked over http://,'
+        " so your code can be read by anybody on the way to"
+        f" {urlsplit(entry.remote.url).hostname}. Use https://, or a tunnel to this machine."
+        for index, entry in enumerate(file.local_model_management.models)
+        if entry.remote and is_plain_http_to_remote(entry.remote.url)
     ]
 
 

@@ -68,6 +68,8 @@ class UserData:
     shared_vectors_folder = _PathInside(SHARED_VECTORS_FOLDER)  # one database for each model
     clones_folder = _PathInside("clones")  # repositories whose URLs were searched
     sharing_folder = _PathInside("sharing")  # what is known of the team's store
+    team_folder = _PathInside("team")  # rights, tokens and audit log of ``serve --team``
+    remote_folder = _PathInside("remote")  # consents for remote models, and which those are
 
     def repo_index_folder(self, repo_id: int) -> Path:
         """Return the folder of one repository's index."""

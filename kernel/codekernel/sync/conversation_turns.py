@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 from codekernel.domain.agent_sessions import (
-    ALLOW_TURN_OPTION,
     Actor,
     AgentSessionRecord,
     Device,
@@ -17,6 +16,7 @@ from codekernel.domain.agent_sessions import (
     PermissionAnswer,
 )
 from codekernel.domain.concurrency import Lazy
+from codekernel.domain.permission_options import ALLOW_TURN_OPTION
 from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import KernelError, StorageError, WrongParam
 from codekernel.protocol.messages.conversation import BeginAgentTurn

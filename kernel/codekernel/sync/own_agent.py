@@ -21,14 +21,16 @@ from codekernel.agent.turns import AgentTurns, RunningAgentTurn
 from codekernel.conversation.conversations import Conversations
 from codekernel.conversation.retriever import RepositoryAccess
 from codekernel.domain.agent_sessions import (
-    ALLOW_RULE_OPTION,
-    ALLOW_TURN_OPTION,
-    HUNKS_OPTION_PREFIX,
     PermissionMode,
     PlanEntry,
 )
 from codekernel.domain.chat import AgentMessage, ToolResultContent
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.permission_options import (
+    ALLOW_RULE_OPTION,
+    ALLOW_TURN_OPTION,
+    HUNKS_OPTION_PREFIX,
+)
 from codekernel.domain.turn import TurnOutcome
 from codekernel.domain.turn_events import (
     AgentMessageShown,

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from codekernel.domain.agent_sessions import (
-    ALLOW_TURN_OPTION,
     Actor,
     AgentSessionRecord,
     PermissionAnswer,
@@ -14,6 +13,7 @@ from codekernel.domain.agent_sessions import (
     PermissionStatus,
     SessionPermission,
 )
+from codekernel.domain.permission_options import ALLOW_TURN_OPTION
 from codekernel.errors import PermissionAnswered, WrongParam
 from codekernel.sync.agents import BackendPermission
 from codekernel.sync.state import ENGINE_DEVICE, SyncState

@@ -37,7 +37,8 @@ def test_new_settings_are_checked_moved_and_used(browser: Browser, user_data: Pa
         settings: dict[str, Any] = tab.call("getSettings")["settings"]
         settings["conversationSettings"]["generationModel"][0]["name"] = "renamed 模型"
         assert tab.call("saveSettings", settings=settings) is None
-        assert tab.call("getGenerationModels")["modelList"] == [{"name": "renamed 模型"}]
+        models = tab.call("getGenerationModels")["modelList"]
+        assert [model["name"] for model in models] == ["renamed 模型"]
         written = json.loads((user_data / "settings.json").read_text(encoding="utf-8"))
         assert written == settings
         assert "模型" in (user_data / "settings.json").read_text(encoding="utf-8")

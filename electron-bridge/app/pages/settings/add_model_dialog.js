@@ -1,4 +1,4 @@
-/** The dialog that adds a model folder of one's own. */
+/** The dialog that adds a model of one's own: a folder, or a server. */
 
 import { formActions, openDialog } from '../common/dialog.js';
 import { findFolderProblem, folderName, tidyPath } from '../common/folders.js';
@@ -10,14 +10,25 @@ import { toastFailure } from '../common/toast.js';
 import { freeName } from './form_model.js';
 
 const TYPES = ['embedding', 'rerank', 'generation'];
+const REMOTE_TYPES = ['embedding', 'rerank'];
+
+/**
+ * @typedef {object} ModelEntry
+ * @property {string} name
+ * @property {string} path
+ * @property {string} type
+ * @property {{ url: string, modelName: string, inputPrice?: number }} [endpoint]
+ */
 
 /**
  * @param {string[]} taken names that other models have
- * @returns {Promise<{ name: string, path: string, type: string } | undefined>}
+ * @returns {Promise<ModelEntry | undefined>}
  */
 export async function askForModel(taken) {
   const { canChooseFolder } = await hostInfo().catch(() => ({ canChooseFolder: false }));
   const entry = { name: '', path: '', type: 'embedding' };
+  const server = { url: '', modelName: '', inputPrice: '' };
+  let isRemote = false;
   let isNamed = false;
   /** @type {string | null} */
   let problem = null;
@@ -41,43 +52,74 @@ export async function askForModel(taken) {
       };
       const submit = (/** @type {Event} */ event) => {
         event.preventDefault();
+        if (isRemote) {
+          const { url, modelName, inputPrice } = server;
+          const price = inputPrice.trim() === '' ? {} : { inputPrice: Number(inputPrice) };
+          const isWhole = /^https?:\/\/\S+$/.test(url.trim()) && modelName.trim() !== '';
+          problem = isWhole && !Number.isNaN(price.inputPrice ?? 0) ? null : 'server';
+          draw();
+          if (problem) return;
+          const name = entry.name.trim() || freeName(modelName.trim(), taken);
+          const endpoint = { url: url.trim(), modelName: modelName.trim(), ...price };
+          close({ name, path: '', type: entry.type, endpoint });
+          return;
+        }
         problem = findFolderProblem(entry.path);
         draw();
         if (problem || !entry.name.trim()) return;
         close({ ...entry, name: entry.name.trim(), path: tidyPath(entry.path) });
       };
+      const folderFields = () => html`
+        <p class="hint">${t('models.add.hint')}</p>
+        <div class="field">
+          <label for="model-folder">${t('create.folder')}</label>
+          <div class="folder-row">
+            <input
+              id="model-folder"
+              class="input"
+              autocomplete="off"
+              spellcheck="false"
+              autofocus
+              aria-describedby="model-folder-hint"
+              aria-invalid=${problem ? 'true' : 'false'}
+              .value=${live(entry.path)}
+              @input=${(/** @type {any} */ { target }) => {
+                take(target.value);
+                draw();
+              }}
+            />
+            ${
+              canChooseFolder
+                ? html`<button class="button" type="button" @click=${choose}>
+                    ${icon('folder')} ${t('act.choose')}
+                  </button>`
+                : nothing
+            }
+          </div>
+          <p id="model-folder-hint" class=${problem ? 'field-problem' : 'hint'}>
+            ${t(problem ? `create.folder.${problem}` : 'create.folder.hint')}
+          </p>
+        </div>
+      `;
       return html`<form novalidate @submit=${submit}>
         <div class="dialog-body">
-          <p class="hint">${t('models.add.hint')}</p>
           <div class="field">
-            <label for="model-folder">${t('create.folder')}</label>
-            <div class="folder-row">
-              <input
-                id="model-folder"
-                class="input"
-                autocomplete="off"
-                spellcheck="false"
-                autofocus
-                aria-describedby="model-folder-hint"
-                aria-invalid=${problem ? 'true' : 'false'}
-                .value=${live(entry.path)}
-                @input=${(/** @type {any} */ { target }) => {
-                  take(target.value);
-                  draw();
-                }}
-              />
-              ${
-                canChooseFolder
-                  ? html`<button class="button" type="button" @click=${choose}>
-                      ${icon('folder')} ${t('act.choose')}
-                    </button>`
-                  : nothing
-              }
-            </div>
-            <p id="model-folder-hint" class=${problem ? 'field-problem' : 'hint'}>
-              ${t(problem ? `create.folder.${problem}` : 'create.folder.hint')}
-            </p>
+            <label for="model-place">${t('models.place')}</label>
+            <select
+              id="model-place"
+              class="select"
+              @change=${(/** @type {any} */ { target }) => {
+                isRemote = target.value === 'server';
+                problem = null;
+                if (isRemote && entry.type === 'generation') entry.type = 'embedding';
+                draw();
+              }}
+            >
+              <option value="folder">${t('models.place.folder')}</option>
+              <option value="server">${t('models.place.server')}</option>
+            </select>
           </div>
+          ${isRemote ? serverFields(server, problem) : folderFields()}
           <div class="field">
             <label for="model-name">${t('create.name')}</label>
             <input
@@ -101,7 +143,7 @@ export async function askForModel(taken) {
                 entry.type = target.value;
               }}
             >
-              ${TYPES.map((type) => html`<option value=${type}>${t(`models.type.${type}`)}</option>`)}
+              ${(isRemote ? REMOTE_TYPES : TYPES).map((type) => html`<option value=${type}>${t(`models.type.${type}`)}</option>`)}
             </select>
           </div>
         </div>
@@ -109,4 +151,30 @@ export async function askForModel(taken) {
       </form>`;
     },
   });
+}
+
+/**
+ * @param {{ url: string, modelName: string, inputPrice: string }} server
+ * @param {string | null} problem
+ */
+function serverFields(server, problem) {
+  const fields = /** @type {const} */ (['url', 'modelName', 'inputPrice']);
+  return html`<p class="hint">${t('models.server.hint')}</p>
+    ${fields.map(
+      (name) =>
+        html`<div class="field">
+          <label for=${`server-${name}`}>${t(`models.server.${name}`)}</label>
+          <input
+            id=${`server-${name}`}
+            class="input"
+            autocomplete="off"
+            spellcheck="false"
+            .value=${live(server[name])}
+            @input=${(/** @type {any} */ { target }) => {
+              server[name] = target.value;
+            }}
+          />
+        </div>`,
+    )}
+    ${problem ? html`<p class="field-problem">${t('models.server.problem')}</p>` : nothing}`;
 }

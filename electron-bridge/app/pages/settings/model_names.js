@@ -36,11 +36,12 @@ export function modelChoices(store, type, chosen) {
  * What the kernel knows of an own model, if it is the same as in the form.
  *
  * @param {SettingsStore} store
- * @param {{ name: string, path: string }} row
+ * @param {{ name: string, path: string, endpoint?: { url: string } }} row
  * @returns {Model | undefined}
  */
 export function knownModel(store, row) {
+  const place = row.endpoint?.url ?? row.path;
   return store.models.find(
-    (model) => !model.builtIn && model.name === row.name && model.path === row.path,
+    (model) => !model.builtIn && model.name === row.name && model.path === place,
   );
 }

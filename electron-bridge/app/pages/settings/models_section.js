@@ -45,7 +45,7 @@ export function modelsSection(store) {
 function ownRow(store, row, index) {
   const known = knownModel(store, row);
   const path = `${LISTS.models}[${index}]`;
-  const problems = ['name', 'path', 'type', 'fileSize']
+  const problems = ['name', 'path', 'type', 'fileSize', 'endpoint.url', 'endpoint.modelName']
     .map((field) => problemAt(store, `${path}.${field}`))
     .filter(Boolean);
   return modelRow({

@@ -29,6 +29,7 @@ export const CALLS = Object.freeze([
   'findNames',
   'getChunksInfo',
   'getIndexStatus',
+  'allowEndpoint',
   'getIndexMap',
   'pauseIndexing',
   'getSkippedFiles',

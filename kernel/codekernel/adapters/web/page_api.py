@@ -48,9 +48,10 @@ _CALLS = {
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
-        "search findNames getChunksInfo getIndexStatus getIndexMap pauseIndexing getSkippedFiles"
-        " readLines getApiUsage getConversations getConversation deleteConversation"
-        " answerPermission undoAgentTurn getPermissionRules deletePermissionRule forkConversation"
+        "search findNames getChunksInfo getIndexStatus allowEndpoint getIndexMap pauseIndexing"
+        " getSkippedFiles readLines getApiUsage getConversations getConversation"
+        " deleteConversation answerPermission undoAgentTurn getPermissionRules"
+        " deletePermissionRule forkConversation"
     ),
     (CallTarget.HOST, _ALL): (
         "hostInfo chooseFolder saveSettings openInEditor openWindow copyText showProgress"

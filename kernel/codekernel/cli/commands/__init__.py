@@ -23,8 +23,11 @@ Modules, in the order data meets them:
     eval.py             search quality on the repository's own commits
     pack.py             whole indexes in a team's store
     share.py            what a team's store holds
+    serve_team.py       a kernel that a team searches over HTTP
+    team.py             its tokens
     models.py           installed models and API keys
     models_add.py       set up a chat model
+    models_allow.py     what remote models may be sent
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
     doctor_hub.py       check the hub

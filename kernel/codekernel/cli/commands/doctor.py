@@ -22,6 +22,8 @@ from codekernel.conversation.turn_journal import read_journal
 from codekernel.errors import KernelError, StorageError
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import PROTOCOL_VERSION
+from codekernel.remote.model_trial import try_model
+from codekernel.remote.remote_models import RemoteModels
 from codekernel.settings.live import LiveSettings
 from codekernel.sharing.team import Team
 from codekernel.storage import index_examination, quarantine
@@ -253,6 +255,7 @@ def run_doctor(args: argparse.Namespace) -> int:
         _examine_settings,
         _examine_vault,
         _examine_sharing,
+        _examine_remote_models,
         partial(examine_indexes, fix=args.fix),
         partial(examine_user_files, fix=args.fix),
         _examine_hardware,
@@ -307,6 +310,20 @@ def _examine_sharing(user_data: UserData, vault: Vault) -> Iterator[CheckResult]
         return
     problem = Team(user_data, lambda: sharing, ApiKeys(vault).get, os.environ).try_store()
     yield bool(problem), f"sharing: {problem or f'{sharing.store} works, {sharing.mode.value}'}"
+
+
+def _examine_remote_models(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
+    """Send a probe, which has no code in it, to each remote model."""
+    settings = load_settings(user_data.settings_file)
+    remote = [model for model in settings.local_models if model.remote]
+    if not remote:
+        return
+    models = RemoteModels(user_data, ApiKeys(vault).get)
+    for model in remote:
+        try:
+            yield False, f"remote model {model.name}: {try_model(models, model)}"
+        except KernelError as error:
+            yield True, f"remote model {model.name}: {error}"
 
 
 def _examine_vault(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:

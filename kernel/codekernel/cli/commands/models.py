@@ -16,7 +16,7 @@ from codekernel.cli.key_input import read_key
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode
-from codekernel.domain.settings import GenerationModel, LocalModel, Settings
+from codekernel.domain.settings import GenerationModel, LocalModel, RemoteModel, Settings
 from codekernel.errors import InvalidModel, WrongParam
 from codekernel.inference.model_folder import read_model_folder
 from codekernel.settings.loading import load_settings_file
@@ -43,6 +43,10 @@ def _list_models(args: argparse.Namespace) -> int:
     shipped = read_manifest()
     has_problems = False
     for model in settings.local_models:
+        if model.remote:
+            print_line(f"{model.name}  {model.kind.value}, remote{_describe_use(model, settings)}")
+            print_line(f"    {model.remote.model_name} at {model.remote.url}")
+            continue
         problems = _find_problems(model, shipped.get(model.name, {}))
         has_problems |= bool(problems)
         print_line(
@@ -103,7 +107,8 @@ def run_key(args: argparse.Namespace) -> int:
 
 def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> None:
     settings = load_settings(user_data.settings_file)
-    models = settings.generation_models
+    remote = [model.remote for model in settings.local_models if model.remote]
+    models: list[GenerationModel | RemoteModel] = [*settings.generation_models, *remote]
     has_vault = user_data.database_file.exists()
     if action == "list":
         for model in models:
@@ -115,11 +120,12 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
     elif action == "set":
         keys.set(name, read_key(name))
         # One with a colon is of something else, such as telegram:bot.
-        known_names = {KODE_KEY_NAME, *(model.name for model in models)}
-        if ":" not in name and name not in known_names:
-            known = ", ".join(model.name for model in models) or "none yet"
+        names = [model.name for model in models]
+        if ":" not in name and name not in {KODE_KEY_NAME, *names}:
+            known = ", ".join(names) or "none yet"
             print_notice(
-                f"stored, but no chat model is called {name!r}; the settings have: {known}"
+                f"stored, but no chat model or remote model is called {name!r}; the settings"
+                f" have: {known}"
             )
     else:
         if not has_vault or not keys.has(name):
@@ -127,7 +133,7 @@ def _run_action(action: str, name: str, user_data: UserData, keys: ApiKeys) -> N
         keys.set(name, "")
 
 
-def _format_entry(model: GenerationModel, *, has_key: bool) -> str:
+def _format_entry(model: GenerationModel | RemoteModel, *, has_key: bool) -> str:
     state = "has a key" if has_key else "no key"
     missing = f": codekernel key set {model.name}" if model.needs_key and not has_key else ""
     return f"{model.name}  {state}{missing}"

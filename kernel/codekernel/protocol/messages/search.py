@@ -259,6 +259,22 @@ class ConfigStatusEntry(ReplyData, frozen=True):
     trouble: str
 
 
+class EndpointAskEntry(ReplyData, frozen=True):
+    """What would be sent of the repository to the endpoint of a remote model.
+
+    ``tokens`` and ``cost``, which is null without a price, are estimates. A reranker is sent
+    ``chunks`` with each accurate search.
+    """
+
+    model: str
+    endpoint: str
+    chunks: int
+    size_bytes: int
+    tokens: int
+    cost: float | None
+    each_search: bool
+
+
 class GetIndexStatusReply(ReplyData, frozen=True):
     """Counts of what is indexed, what waits, and what stands in the way."""
 
@@ -272,6 +288,22 @@ class GetIndexStatusReply(ReplyData, frozen=True):
     trouble: str
     paused: bool
     notice: str
+    # Remote models that wait for ``allowEndpoint``; left out if there are none.
+    asks: list[EndpointAskEntry] | UnsetType = UNSET
+
+
+class AllowEndpoint(Message, frozen=True, tag="allowEndpoint"):
+    """Say whether the repository may be sent to a remote model; an addition to the document."""
+
+    model: str
+    allowed: bool
+
+
+class AllowEndpointReply(ReplyData, frozen=True):
+    """As it is from now on, for this repository and this endpoint."""
+
+    model: str
+    allowed: bool
 
 
 class EmbeddingStatus(Message, frozen=True, tag="embeddingStatus"):

@@ -158,6 +158,16 @@ class Catalog:
             found = array("q", chain.from_iterable(rows))
         return found[0::2], found[1::2]
 
+    def read_text_lengths(self, max_chunk_chars: int) -> "tuple[array[int], array[int]]":
+        """Return two columns: the key and the characters of each chunk of one size."""
+        with self._borrow_reader() as reader:
+            rows = reader.database.execute(
+                "SELECT key, end_char - begin_char FROM chunk WHERE input_length = ?",
+                (max_chunk_chars,),
+            )
+            found = array("q", chain.from_iterable(rows))
+        return found[0::2], found[1::2]
+
     def read_all_keys(self) -> "array[int]":
         """Return the keys of all chunks of any size; only an index of the database is read."""
         with self._borrow_reader() as reader:

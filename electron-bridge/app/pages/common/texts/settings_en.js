@@ -69,6 +69,16 @@ export const settingsEn = {
   'models.trouble': 'does not work',
   'models.missing': '{name} (missing)',
   'models.choose': 'Choose a model',
+  'models.place': 'Where it runs',
+  'models.place.folder': 'on this machine, from a folder',
+  'models.place.server': 'on a server',
+  'models.server.hint':
+    'Any OpenAI-compatible /v1/embeddings, or a /rerank. Before code is sent, the Index tab of each repository says how much, and what it costs. A key: codekernel key set NAME, and "setApiKey": true in settings.json.',
+  'models.server.url': 'Address, such as https://api.example.com/v1',
+  'models.server.modelName': 'Name of the model there',
+  'models.server.inputPrice': 'Price of a million tokens (optional)',
+  'models.server.problem':
+    'An address that begins with http:// or https://, a name, and a price as a number.',
   'models.type': 'Type',
   'models.type.embedding': 'embedding',
   'models.type.rerank': 'rerank',

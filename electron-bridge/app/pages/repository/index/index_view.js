@@ -8,6 +8,7 @@ import { html, nothing } from '../../common/lit.js';
 import { failureState, loadingState } from '../../common/states.js';
 import { toastFailure } from '../../common/toast.js';
 import { activityCard } from './activity_card.js';
+import { askCards } from './ask_card.js';
 import { bars } from './bars.js';
 import { MapCard } from './map_card.js';
 import { ResourcesCard } from './resources_card.js';
@@ -47,6 +48,7 @@ export function mountIndex(container, page) {
     }
     return html`<div class="index-page stack">
       ${failure ? failureState(failure, { retry: () => watch.refresh() }) : nothing}
+      ${askCards(status.asks ?? [], () => watch.refresh())}
       <section class="card index-card">
         <div class="spread">
           <h2 class="index-sentence">${sentence(watch)}</h2>

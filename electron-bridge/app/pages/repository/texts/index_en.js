@@ -49,6 +49,17 @@ export const indexEn = {
   'index.config.speed': '{speed} per second',
   'index.config.loading': 'the model is being loaded',
 
+  'ask.text':
+    '{model} would send the code of this repository to {endpoint}: now, and later what changes.',
+  'ask.text.search': '{model} would send the best results of each accurate search to {endpoint}.',
+  'ask.size': '{chunks} chunks, {size}, about {tokens} tokens.',
+  'ask.cost': 'That costs about {cost} at the price in the settings.',
+  'ask.free': 'The settings name no price.',
+  'ask.masked':
+    'Keys and passwords are masked. Nothing has been sent yet; a model on this machine answers.',
+  'ask.allow': 'Allow',
+  'ask.deny': 'Do not send',
+
   'activity.title': 'Files in progress',
   'activity.none': 'No file has changed since this page was opened.',
   'activity.more': { one: 'and {count} more', other: 'and {count} more' },

@@ -45,6 +45,15 @@ export const indexZh = {
   'index.config.speed': '每秒 {speed} 个',
   'index.config.loading': '正在加载模型',
 
+  'ask.text': '{model} 将把此代码库的代码发送到 {endpoint}：现在发送一次，以后发送有变动的部分。',
+  'ask.text.search': '{model} 将把每次精确搜索的最佳结果发送到 {endpoint}。',
+  'ask.size': '{chunks} 个片段，{size}，约 {tokens} 个 token。',
+  'ask.cost': '按设置中的价格约需 {cost}。',
+  'ask.free': '设置中没有写明价格。',
+  'ask.masked': '密钥和密码会被隐藏。目前尚未发送任何内容，由本机模型作答。',
+  'ask.allow': '允许',
+  'ask.deny': '不发送',
+
   'activity.title': '正在处理的文件',
   'activity.none': '打开本页以来没有文件改动。',
   'activity.more': '另有 {count} 个',

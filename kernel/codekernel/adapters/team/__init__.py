@@ -1,0 +1,18 @@
+"""``codekernel serve --team``: a kernel that many people and agents search over HTTP.
+
+Who may not read a path gets no hit, no count, no snippet and no name of it: rights are applied to
+the candidates of a search, before anything is ranked.
+
+Modules, in the order data meets them:
+
+    rights.py        who may read which repositories and paths
+    tokens.py        static tokens, of which only hashes are kept
+    oidc.py          tokens of an identity provider
+    callers.py       a bearer token -> a person; how often each may ask
+    repositories.py  the open repositories
+    queries.py       search, files, read and grep as one person may
+    tools.py         the same as tools of MCP
+    metrics.py       counts in the format of Prometheus
+    audit.py         who asked what, in rotated lines of JSON
+    app.py           the routes
+"""

@@ -1,0 +1,97 @@
+"""``codekernel serve --team`` as a process, and its clients."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from codekernel.adapters.team.tokens import TokenFile
+from codekernel.storage.user_data import UserData
+
+from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
+from support.kernel_process import bare_environment
+
+POLL_SECONDS = 0.1
+
+
+@dataclass
+class TeamServer:
+    """A server that runs, and what its tokens are made of."""
+
+    url: str
+    user_data: Path
+    clients: dict[str, "TeamClient"] = field(default_factory=dict)
+
+    def make_client(self, user: str) -> "TeamClient":
+        """Return the client of a user, which is closed at the end."""
+        if user not in self.clients:
+            tokens = TokenFile(UserData(self.user_data).team_folder / "tokens.json")
+            self.clients[user] = TeamClient(self.url, tokens.add(user))
+        return self.clients[user]
+
+    def read_audit(self) -> list[dict[str, Any]]:
+        text = (self.user_data / "team" / "audit.log").read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
+
+
+class TeamClient:
+    """One person with a token."""
+
+    def __init__(self, url: str, token: str) -> None:
+        headers = {"Authorization": f"Bearer {token}"}
+        self.http = httpx.Client(
+            base_url=url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
+        )
+
+    def post(self, path: str, /, **fields: Any) -> httpx.Response:
+        return self.http.post(path, json=fields)
+
+    def ask(self, action: str, /, **fields: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = self.post(f"/v1/repositories/app/{action}", **fields).json()
+        return answer
+
+    def call(self, tool: str, /, **arguments: Any) -> str:
+        """Return the text of a tool's result over MCP."""
+        params = {"name": tool, "arguments": arguments}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        return str(self.http.post("/mcp/app", json=message).json()["result"]["content"][0]["text"])
+
+    def wait_until_indexed(self, count: int) -> None:
+        """Wait until so many files can be searched; for who may read all of them."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        while self.ask("files").get("total", 0) < count:
+            assert time.monotonic() < deadline, "never indexed"
+            time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def run_team_server(
+    user_data: Path, rights: Mapping[str, Any], *words: str, scheme: str = "http"
+) -> Iterator[TeamServer]:
+    """Serve for as long as the block lasts; ends it as an operator does."""
+    folder = user_data / "team"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "rights.json").write_text(json.dumps(rights), encoding="utf-8")
+    with subprocess.Popen(
+        [*CODEKERNEL, "serve", "--team", "--port", "0", *words],
+        env=bare_environment(user_data),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        try:
+            said = process.stdout.readline()
+            assert f"{scheme}://" in said, said
+            running = TeamServer(said.split()[-1], user_data)
+            yield running
+            for client in running.clients.values():
+                client.http.close()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(TIMEOUT_SECONDS)
