@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
 from codekernel.domain.settings import Performance, RemoteModel
 from codekernel.errors import Cancelled, InvalidModel
 from codekernel.indexing.index_plan import ConfigPlan
+from codekernel.indexing.index_state import EmbedStep
 from codekernel.indexing.seed_trial import are_vectors_true
 from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.sharing.team_vectors import TeamVectors
@@ -64,14 +64,6 @@ OpenRemoteModel: TypeAlias = (
 
 # Model fingerprint and dimensions -> the team's vectors, if there are any.
 GetTeamVectors: TypeAlias = Callable[[str, int], TeamVectors | None]
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedStep:
-    """What one batch achieved: files that are complete, and the share reached of the next one."""
-
-    finished_files: tuple[int, ...]
-    partial_file: tuple[int, float] | None = None
 
 
 class VectorIndex:
@@ -240,14 +232,11 @@ class VectorIndex:
         with self._close_guard.use() as is_open:
             if not is_open:
                 return []
-            vector = self.remote.embed_query(query) if self.remote else self._embed_query(query)
+            vector = (self.remote or self.embedder).embed_query(query)
             if vector is not None:
                 keys, similarities = self.table.search(vector, k)
                 return list(zip(keys.tolist(), similarities.tolist(), strict=True))
         return self.standby.search(query, k) if self.standby else []
-
-    def _embed_query(self, query: str) -> AnyFloatArray:
-        return self.embedder.embed_query(query)
 
     def count_missing(self) -> tuple[int, int]:
         """Count the texts without a vector, and about how many characters they have."""
