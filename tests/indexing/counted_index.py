@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from codekernel.domain.concurrency import CancelToken
+from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.indexing.vector_index import GetTeamVectors
 from codekernel.inference.model_pool import Embedder, ModelPool
@@ -55,6 +56,7 @@ def index_folder(
     folder: Path,
     on_embedding: Callable[[RepositoryIndex], None] = lambda _: None,
     get_team_vectors: GetTeamVectors = lambda _model, _dimensions: None,
+    plan: IndexPlan | None = None,
 ) -> tuple[IndexHarness, list[str]]:
     """Index a folder; the texts that were embedded for it."""
     texts: list[str] = []
@@ -66,7 +68,7 @@ def index_folder(
     )
     harness = IndexHarness(root, folder, index)
     index.subscribe(harness.record_progress, harness.crashes.append)
-    index.start(static_plan(SIZE))
+    index.start(plan or static_plan(SIZE))
     harness.wait_until_idle()
     return harness, texts
 

@@ -6,12 +6,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.storage.vectors.shared_vectors import open_shared_vectors
-from indexing.counted_index import FILES, index_folder, write_files
+from indexing.counted_index import FILES, SIZE, index_folder, write_files
 from indexing.harness import WAIT_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.slow
+
+MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 
 
 def test_a_file_waits_until_its_vectors_are_stored(tmp_path: Path) -> None:
@@ -28,6 +31,29 @@ def test_a_file_waits_until_its_vectors_are_stored(tmp_path: Path) -> None:
     assert 0 not in waiting
     look(harness.index)
     assert waiting[-1] == 0
+    harness.close()
+
+
+def test_a_contextual_model_is_heard_as_one_once_it_has_read_the_files(tmp_path: Path) -> None:
+    write_files(tmp_path / "one")
+    meanwhile: list[bool] = []
+
+    def look(index: RepositoryIndex) -> None:
+        meanwhile.extend(each.is_contextual for each in index.vector_indexes)
+
+    plan = IndexPlan((ConfigPlan("mini", MODELS / "all-MiniLM-L6-v2", SIZE),))
+    harness, _ = index_folder(tmp_path / "one", tmp_path / "index" / "1", look, plan=plan)
+    assert meanwhile == [False]
+    (vectors,) = harness.index.vector_indexes
+    assert vectors.is_contextual
+    harness.close()
+    assert not vectors.is_contextual  # and nothing is raised for whom it is closed meanwhile
+
+
+def test_a_static_model_is_never_heard_as_contextual(tmp_path: Path) -> None:
+    write_files(tmp_path / "one")
+    harness, _ = index_folder(tmp_path / "one", tmp_path / "index" / "1")
+    assert [each.is_contextual for each in harness.index.vector_indexes] == [False]
     harness.close()
 
 

@@ -12,6 +12,11 @@ from codekernel.errors import InvalidModel
 from codekernel.inference.model_folder import read_model_folder
 from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.inference.providers import IDENTITY_MODEL
+from codekernel.settings.local_models import (
+    STATIC_MODEL,
+    TRANSFORMER_MODEL,
+    get_bundled_folder,
+)
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 
@@ -23,6 +28,10 @@ def folder(tmp_path: Path) -> Path:
 
 def onnx_of(folder: Path) -> Path:
     return read_model_folder(folder).onnx_file
+
+
+def is_contextual(folder: Path) -> bool:
+    return read_model_folder(folder).is_contextual
 
 
 def load(folder: Path) -> Embedder:
@@ -39,6 +48,19 @@ def complaint(folder: Path) -> str:
 def test_a_folder_that_is_not_there_or_has_no_model_says_so(tmp_path: Path) -> None:
     assert "there is no model folder" in complaint(tmp_path / "nothing")
     assert "neither model.onnx nor onnx/model.onnx" in complaint(tmp_path)
+
+
+def test_a_transformer_is_contextual_and_a_static_model_is_not() -> None:
+    transformers = [path.parent for path in MODELS.glob("*/config.json")]
+    assert [path.name for path in transformers if not is_contextual(path)] == []
+    bundled = get_bundled_folder()
+    assert is_contextual(bundled / TRANSFORMER_MODEL)
+    assert not is_contextual(bundled / STATIC_MODEL)
+
+
+def test_a_model_that_says_nothing_of_itself_counts_as_static(folder: Path) -> None:
+    (folder / "config.json").unlink()
+    assert not is_contextual(folder)
 
 
 def test_a_truncated_model_is_named(folder: Path) -> None:

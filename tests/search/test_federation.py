@@ -108,6 +108,7 @@ class FixedVectors:
     """Vectors of one text whose cosine is known."""
 
     cosine: float
+    is_contextual: bool = False
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
         return [(0, self.cosine)] if query and k else []

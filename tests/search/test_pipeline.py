@@ -1,7 +1,7 @@
 """Which chunks are found and in which order; vectors are made up, so that no model is needed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -32,6 +32,7 @@ class FakeVectors:
 
     cosines: dict[int, float]
     max_chunk_chars: int = LENGTH
+    is_contextual: bool = False
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:  # noqa: ARG002
         return sorted(self.cosines.items(), key=lambda it: -it[1])[:k]
@@ -133,6 +134,15 @@ def test_meaning_is_louder_where_no_file_is_named_after_the_question(
     assert unnamed == pytest.approx(SEMANTIC_WEIGHT_OF_UNNAMED)
     _add_files(store, tmp_path, {"closed_socket.py": "close it\n"})
     assert get_meaning() == pytest.approx(SEMANTIC_WEIGHT[QueryKind.PROSE])
+
+
+def test_a_contextual_model_outweighs_a_static_one_that_contradicts(store: IndexStore) -> None:
+    static = FakeVectors({0: 0.9, 1: 0.5, 2: 0.4})
+    other = FakeVectors({0: 0.5, 1: 0.9, 2: 0.4})
+    loud, question = replace(other, is_contextual=True), "how does anything go away"
+    assert find_paths(Index(store, [static, other]), question)[0] == "a.py"
+    for vectors in ([static, loud], [loud, static]):
+        assert find_paths(Index(store, vectors), question)[0] == "b.py"
 
 
 def test_where_no_word_and_no_meaning_matches_nothing_is_found(store: IndexStore) -> None:

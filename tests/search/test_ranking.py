@@ -5,6 +5,8 @@ from codekernel.domain.index import Signal
 from codekernel.search.query_parser import QueryKind
 from codekernel.search.ranking import (
     MAX_RERANKED_FILES,
+    SEMANTIC_WEIGHT,
+    SEMANTIC_WEIGHT_OF_UNNAMED,
     RankedChunk,
     add_evidence,
     compute_rank_correlation,
@@ -57,6 +59,7 @@ def test_a_candidate_has_what_both_lists_say_of_it() -> None:
         semantic=[[(2, 0.9), (3, 0.5)]],
         lexical_scores={1: 2.0, 2: 1.0},
         cosines=[{1: 0.4, 2: 0.9, 3: 0.5, 4: -1.0}],
+        contextual=[False],
         mentioned=[],
         chunks={number: indexed_chunk(f"{number}.py", number) for number in (1, 2, 3, 4, 5)},
         embedded_hashes=frozenset(),
@@ -69,6 +72,64 @@ def test_a_candidate_has_what_both_lists_say_of_it() -> None:
     assert fused[4] == pytest.approx((0, -meaning / 2))
 
 
+def fuse_opposites(
+    models: str, kind: QueryKind = QueryKind.PROSE, *, is_unnamed: bool = True
+) -> tuple[float, ...]:
+    """Return the semantic scores of chunks of which each is the nearest to one config alone."""
+    contextual = [each == "contextual" for each in models.split()]
+    numbers = range(len(contextual))
+    candidates = Candidates(
+        lexical=[],
+        semantic=[
+            [(own, 0.9), *((each, 0.5) for each in numbers if each != own)] for own in numbers
+        ],
+        lexical_scores={},
+        cosines=[{each: 0.9 if each == own else 0.5 for each in numbers} for own in numbers],
+        contextual=contextual,
+        mentioned=[],
+        chunks={number: indexed_chunk(f"{number}.py", number) for number in numbers},
+        embedded_hashes=frozenset(),
+    )
+    fused = fuse_scores(candidates, kind, is_unnamed=is_unnamed)
+    return tuple(fused[number][1] for number in numbers)
+
+
+@pytest.mark.parametrize("is_unnamed", [False, True])
+def test_a_contextual_model_is_louder_than_static_ones_in_whatever_order(
+    *, is_unnamed: bool
+) -> None:
+    static, contextual = fuse_opposites("static contextual", is_unnamed=is_unnamed)
+    assert contextual > 2 * static > 0
+    assert fuse_opposites("contextual static", is_unnamed=is_unnamed) == (contextual, static)
+    one, other, last = fuse_opposites("static contextual static", is_unnamed=is_unnamed)
+    assert one == last == pytest.approx(static / 2)
+    assert other == pytest.approx(contextual)
+
+
+def test_where_no_file_is_named_after_the_question_a_contextual_model_gains_weight() -> None:
+    both, alone = fuse_opposites("static contextual"), fuse_opposites("contextual contextual")
+    assert sum(both) == pytest.approx(sum(alone))
+    assert sum(both) > sum(fuse_opposites("static static"))
+    named = fuse_opposites("static contextual", is_unnamed=False)
+    assert sum(named) == pytest.approx(SEMANTIC_WEIGHT[QueryKind.PROSE])
+
+
+def test_static_models_alone_share_alike_what_they_had() -> None:
+    assert fuse_opposites("static static") == (SEMANTIC_WEIGHT_OF_UNNAMED / 2,) * 2
+    for kind, weight in SEMANTIC_WEIGHT.items():
+        assert fuse_opposites("static static", kind=kind, is_unnamed=False) == (weight / 2,) * 2
+
+
+@pytest.mark.parametrize("kind", [kind for kind in QueryKind if kind is not QueryKind.PROSE])
+def test_a_contextual_model_is_not_louder_where_the_question_is_no_english_sentence(
+    kind: QueryKind,
+) -> None:
+    assert fuse_opposites("static contextual", kind=kind, is_unnamed=False) == (
+        SEMANTIC_WEIGHT[kind] / 2,
+        SEMANTIC_WEIGHT[kind] / 2,
+    )
+
+
 @pytest.mark.parametrize("nearest", [[(1, 0.9)], [(1, 0.9), (2, 0.9)], [(1, 0.9), (2, 0.5)]])
 def test_what_filters_took_away_has_no_score(nearest: list[tuple[int, float]]) -> None:
     candidates = Candidates(
@@ -76,6 +137,7 @@ def test_what_filters_took_away_has_no_score(nearest: list[tuple[int, float]]) -
         semantic=[nearest],
         lexical_scores={},
         cosines=[{2: 0.9}],
+        contextual=[False],
         mentioned=[],
         chunks={2: indexed_chunk("2.py", 2)},
         embedded_hashes=frozenset(),

@@ -50,9 +50,9 @@ def test_a_large_index_is_searched_by_several_threads_with_the_same_result(tmp_p
     first, second = Vectors([(7, 0.9), (8, 0.8)]), Vectors([(9, 0.7)])
     index, query = make_index(tmp_path, first, second), parse_query("socket")
 
-    one_by_one = search_indexes(index, query, 5)
+    one_by_one = search_indexes(index.store, index.vector_indexes, query, 5)
     own = {first.thread, second.thread}
-    together = search_indexes(index, query, 5, min_parallel_documents=1)
+    together = search_indexes(index.store, index.vector_indexes, query, 5, min_parallel_documents=1)
 
     assert together == one_by_one
     assert [number for number, _ in together[0]] == [1]
@@ -65,4 +65,6 @@ def test_an_error_of_a_vector_index_is_raised_on_the_thread_that_searches(tmp_pa
     index = make_index(tmp_path, Vectors(ValueError("damaged")), Vectors([]))
 
     with pytest.raises(ValueError, match="damaged"):
-        search_indexes(index, parse_query("socket"), 5, min_parallel_documents=1)
+        search_indexes(
+            index.store, index.vector_indexes, parse_query("socket"), 5, min_parallel_documents=1
+        )

@@ -36,6 +36,14 @@ REPORT_INTERVAL_SECONDS = 1.0
 REMINDER_INTERVAL_SECONDS = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class EmbedStep:
+    """What one batch achieved: files that are complete, and the share reached of the next one."""
+
+    finished_files: tuple[int, ...]
+    partial_file: tuple[int, float] | None = None
+
+
 @dataclass(slots=True)
 class _FileProgress:
     reported: float = 0.0

@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -19,6 +18,7 @@ from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
 from codekernel.domain.settings import Performance, RemoteModel
 from codekernel.errors import Cancelled, InvalidModel
 from codekernel.indexing.index_plan import ConfigPlan
+from codekernel.indexing.index_state import EmbedStep
 from codekernel.indexing.seed_trial import are_vectors_true
 from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.sharing.team_vectors import TeamVectors
@@ -49,6 +49,10 @@ MAX_MISSING_SHARE = 0.1
 # many as there are texts in use, and never fewer than these.
 MIN_SPARE_VECTORS = 10_000
 
+# A model is heard as contextual while fewer files wait for it than this share of its vectors: until
+# then what is nearest may be what happened to come first.
+MAX_WAITING_SHARE = 0.1
+
 # Asking the team's store may take so many times as long as embedding is known to take, and at
 # least as long as a slow store needs for two answers.
 MAX_LOOKUP_RATIO, MIN_LOOKUP_SECONDS, DEFAULT_LOOKUP_SECONDS = 1.0, 1.5, 5.0
@@ -60,14 +64,6 @@ OpenRemoteModel: TypeAlias = (
 
 # Model fingerprint and dimensions -> the team's vectors, if there are any.
 GetTeamVectors: TypeAlias = Callable[[str, int], TeamVectors | None]
-
-
-@dataclass(frozen=True, slots=True)
-class EmbedStep:
-    """What one batch achieved: files that are complete, and the share reached of the next one."""
-
-    finished_files: tuple[int, ...]
-    partial_file: tuple[int, float] | None = None
 
 
 class VectorIndex:
@@ -112,6 +108,8 @@ class VectorIndex:
                 self.embedder = local = opening.enter_context(
                     model_pool.acquire_embedder(config.model, performance)
                 )
+            # Of a remote model it is not known, and its standby may answer for it.
+            self._has_contextual_model = bool(local and local.folder.is_contextual)
             model = self.embedder.fingerprint[:16]
             self.folder_name = f"{model}-{config.max_chunk_chars}"
             self._folder = store.vectors_folder(self.folder_name)
@@ -124,6 +122,15 @@ class VectorIndex:
         self._embedded_count = self._adopted_count = 0
         self._source_name = f"{store.folder.name}/{self.folder_name}"
         self._close_guard = CloseGuard()
+
+    @property
+    def is_contextual(self) -> bool:
+        """Whether its model is contextual and has read nearly everything."""
+        if not self._has_contextual_model:
+            return False
+        waiting = len(self._pending) + self._embedding_count
+        with self._close_guard.use() as is_open:
+            return is_open and waiting < MAX_WAITING_SHARE * len(self.table)
 
     @property
     def has_pending_files(self) -> bool:
@@ -225,14 +232,11 @@ class VectorIndex:
         with self._close_guard.use() as is_open:
             if not is_open:
                 return []
-            vector = self.remote.embed_query(query) if self.remote else self._embed_query(query)
+            vector = (self.remote or self.embedder).embed_query(query)
             if vector is not None:
                 keys, similarities = self.table.search(vector, k)
                 return list(zip(keys.tolist(), similarities.tolist(), strict=True))
         return self.standby.search(query, k) if self.standby else []
-
-    def _embed_query(self, query: str) -> AnyFloatArray:
-        return self.embedder.embed_query(query)
 
     def count_missing(self) -> tuple[int, int]:
         """Count the texts without a vector, and about how many characters they have."""

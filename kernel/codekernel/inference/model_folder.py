@@ -128,6 +128,10 @@ _DEFAULT_MAX_TOKENS = 512
 _DEFAULT_BATCH_SIZE_TOKENS = 512
 
 
+# What the families of transformers call it; a static model has none.
+_LAYER_COUNTS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
+
+
 class Pooling(Enum):
     """How token vectors become one vector."""
 
@@ -152,6 +156,7 @@ class ModelFolder:
     output_name: str | None
     batch_size_tokens: int
     collapse_spaces: bool  # for tokenizers that spend a token on every space of an indentation
+    is_contextual: bool  # a transformer; a static model, or one of an unknown kind, is not
 
 
 def read_model_folder(path: Path) -> ModelFolder:
@@ -171,7 +176,14 @@ def read_model_folder(path: Path) -> ModelFolder:
         output_name=override.get("output"),
         batch_size_tokens=int(override.get("tokensPerBatch", _DEFAULT_BATCH_SIZE_TOKENS)),
         collapse_spaces=bool(override.get("collapseSpaces", False)),
+        is_contextual=_has_layers(read_json_file(path / "config.json")),
     )
+
+
+def _has_layers(config: dict[str, Any]) -> bool:
+    """Return whether a model's own configuration counts the layers of a transformer."""
+    counts = [config.get(key) for key in _LAYER_COUNTS]
+    return any(isinstance(count, int) and count > 0 for count in counts)
 
 
 def _read_modules(path: Path) -> dict[str, str]:

@@ -83,6 +83,11 @@ class _CosineRecorder:
     vectors: SemanticIndex
     cosines: dict[int, float] = field(compare=False)
 
+    @property
+    def is_contextual(self) -> bool:
+        """Return whether a contextual model made vectors of nearly all texts."""
+        return self.vectors.is_contextual
+
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the keys of the nearest texts and their cosines, best first."""
         found = self.vectors.search(query, k)

@@ -48,6 +48,10 @@ ScoredIds = Sequence[tuple[int, float]]
 class SemanticIndex(Protocol):
     """The vectors of one embedding config."""
 
+    @property
+    def is_contextual(self) -> bool:
+        """Return whether a contextual model, no static one, made vectors of nearly all texts."""
+
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the keys of the nearest texts and their cosines, best first."""
 
@@ -90,6 +94,8 @@ class Candidates(NamedTuple):
     # BM25 scores and, for each embedding config, cosines of all candidates that have them.
     lexical_scores: Mapping[int, float]
     cosines: Sequence[Mapping[int, float]]
+    # For each embedding config, whether its model is contextual.
+    contextual: Sequence[bool]
     # Ids of chunks whose file or line the query mentions.
     mentioned: Sequence[int]
     # Those that the filters accept.
@@ -108,7 +114,8 @@ def retrieve_candidates(
     if filters.is_readable:
         count = MAX_RESTRICTED_CANDIDATES
     scored_count = max(count, SCORED_CHUNKS)
-    scored, compared = search_indexes(index, query, scored_count)
+    vector_indexes = index.vector_indexes  # the settings may change meanwhile
+    scored, compared = search_indexes(index.store, vector_indexes, query, scored_count)
     lexical = scored[:count]
     chunks: dict[int, IndexedChunk] = {}
     semantic: list[ScoredIds] = []
@@ -140,6 +147,10 @@ def retrieve_candidates(
         semantic,
         {number: score for number, score in scored if number in chunks},
         [_assign_cosines(each, chunks, scored_count) for each in compared],
+        [
+            each.is_contextual and bool(it)
+            for each, it in zip(vector_indexes, compared, strict=True)
+        ],
         [chunk.id for chunk in mentioned],
         chunks,
         frozenset.intersection(*embedded or [frozenset()]),
@@ -159,7 +170,8 @@ def _assign_cosines(
 
 
 def search_indexes(
-    index: SearchableIndex,
+    store: IndexStore,
+    vector_indexes: Sequence[SemanticIndex],
     query: Query,
     count: int,
     min_parallel_documents: int = MIN_PARALLEL_DOCUMENTS,
@@ -168,7 +180,7 @@ def search_indexes(
 
     All of them leave the interpreter lock while they scan.
     """
-    lexical, vector_indexes = index.store.lexical, index.vector_indexes
+    lexical = store.lexical
     search = partial(_search_vectors, query=query.semantic_query, count=count)
     if not vector_indexes or lexical.document_count < min_parallel_documents:
         return lexical.search(query.terms, count), list(map(search, vector_indexes))
