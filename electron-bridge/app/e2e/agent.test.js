@@ -21,7 +21,7 @@ for (const [name, start] of Object.entries({
     const host = await start(t, place);
     const list = await host.page('repos');
     await list.getByRole('button', { name: 'Add repository' }).click();
-    await list.getByLabel('Folder').fill(place.repo);
+    await list.getByLabel('Folder', { exact: true }).fill(place.repo);
     await list.getByRole('button', { name: 'Add and open' }).click();
     const page = await host.page('repository');
     await page.getByRole('button', { name: 'files indexed' }).waitFor();

@@ -6,6 +6,7 @@ import http from 'node:http';
 import test from 'node:test';
 
 import { launchBrowser } from './support/browser.js';
+import { TIMEOUT_MS } from './support/desktop.js';
 import { makeWorkspace } from './support/workspace.js';
 
 test('a neighbour who is sent the cookie, and overwrites it, gets nothing and breaks nothing', async (t) => {
@@ -28,6 +29,20 @@ test('a neighbour who is sent the cookie, and overwrites it, gets nothing and br
   await running(page);
   await other.goto(`${origin}/repos.html`);
   await running(other);
+
+  // Where the cookie is lost while the files of a page are on their way, it says so.
+  const late = await page.context().newPage();
+  late.setDefaultTimeout(TIMEOUT_MS);
+  const overwrite = async (/** @type {import('playwright-core').Route} */ route) => {
+    await page.context().request.get(neighbour.address);
+    await route.continue();
+  };
+  await late.route('**/settings/main.js', overwrite, { times: 1 });
+  await late.goto(`${origin}/settings.html`);
+  const failure = late.getByRole('alert').filter({ hasText: 'Load the page again.' });
+  await failure.waitFor();
+  await failure.getByRole('button', { name: 'Try again' }).click();
+  await late.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
 
   // A page of the neighbour's can neither read us, nor embed us, nor open a connection.
   await other.goto(neighbour.address);

@@ -5,7 +5,7 @@ import { icon } from '../common/icons.js';
 import { kernel } from '../common/kernel.js';
 import { html, nothing, render } from '../common/lit.js';
 import { currentPlace, onNavigate } from '../common/navigation.js';
-import { loadingState } from '../common/states.js';
+import { failureState, loadingState } from '../common/states.js';
 import { mountTopBar } from '../common/top_bar.js';
 import { openPalette } from './palette.js';
 import { en } from './texts/en.js';
@@ -58,6 +58,8 @@ const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 /** @type {Shown | null} */
 let current = null;
 let number = 0;
+/** What is shown while there is no page. */
+const instead = document.createElement('div');
 const drawBar = mountTopBar(() => current?.page.middle?.() ?? nothing, paletteButton);
 const shell = { draw };
 
@@ -71,7 +73,10 @@ async function show(place) {
   }
   number += 1;
   const mine = number;
-  const next = mounted.get(key) ?? (await mount(key, place, () => mine === number));
+  const isWanted = () => mine === number;
+  const next =
+    mounted.get(key) ??
+    (await mount(key, place, isWanted).catch((failure) => isWanted() && showFailure(failure)));
   if (!next || mine !== number) return;
   leave();
   current = next;
@@ -102,6 +107,21 @@ async function mount(key, place, isWanted) {
   };
   mounted.set(key, shown);
   return shown;
+}
+
+/**
+ * Its files did not come; a document that is loaded anew also gets the browser let in again.
+ *
+ * @param {unknown} failure
+ */
+function showFailure(failure) {
+  leave();
+  current = null;
+  render(failureState(failure, { retry: () => location.reload() }), instead);
+  instead.className = 'page';
+  document.body.classList.remove('repository-page');
+  main.replaceChildren(instead);
+  draw();
 }
 
 function leave() {
@@ -164,9 +184,8 @@ function loadOthers() {
   for (const load of Object.values(MODULES)) load().catch(() => {}); // loaded again when needed
 }
 
-const waiting = document.createElement('div');
-main.append(waiting);
-render(loadingState(), waiting);
+render(loadingState(), instead);
+main.append(instead);
 document.addEventListener('keydown', onKey);
 onNavigate((place) => show(place));
 onLanguageChange(draw);

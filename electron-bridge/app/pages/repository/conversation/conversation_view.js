@@ -58,6 +58,11 @@ export function mountConversation(container, page) {
   const open = new Map();
   let current = newConversation();
   let hasComeBack = false;
+  let noteListed = () => {};
+  /** An address can name a conversation before the kernel has said where agents work. */
+  const listed = new Promise((resolve) => {
+    noteListed = () => resolve(null);
+  });
 
   const picker = new MentionPicker({ changed: () => draw(), write: writeAt });
 
@@ -433,8 +438,8 @@ export function mountConversation(container, page) {
 
   /** Read its history, then follow the agent that works there. @param {Conversation} conversation */
   async function load(conversation) {
-    await conversation.load();
-    if (!working.has(conversation.id)) return;
+    await Promise.all([conversation.load(), listed]);
+    if (conversation !== current || !working.has(conversation.id)) return;
     conversation.failure = null; // there is no history before the first turn has ended
     await conversation.follow();
     if (conversation !== current) open.delete(conversation.id);
@@ -483,6 +488,7 @@ export function mountConversation(container, page) {
         }));
       state.entries = [...begun, ...conversations];
       state.failure = null;
+      noteListed();
       comeBack();
     } catch (failure) {
       state.failure = failure;
@@ -490,10 +496,10 @@ export function mountConversation(container, page) {
     draw();
   }
 
-  /** A page that was loaded again shows the agent that works. */
+  /** A page that was loaded again shows the agent that works, unless its address says otherwise. */
   function comeBack() {
     const [id] = working;
-    if (hasComeBack || id === undefined || current.turns.length > 0 || state.draft) return;
+    if (hasComeBack || id === undefined || open.has(current.id) || state.draft) return;
     hasComeBack = true;
     show(id);
   }
