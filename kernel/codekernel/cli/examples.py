@@ -85,6 +85,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("codekernel pack build", "index a commit and send the index to the team"),
         ("codekernel pack pull", "open this repository with the nearest index of the team"),
     ),
+    "team": (
+        ("codekernel team token add ci", "a token of the team's server, shown once"),
+        ("codekernel team token revoke ci", "refuse all tokens of ci from now on"),
+    ),
     "key": (("codekernel key set deepseek", "asks for the key and keeps it encrypted"),),
     "completion": (("source <(codekernel completion bash)", "in ~/.bashrc"),),
     "man": (("codekernel man > codekernel.1", "the manual page, made of this help"),),
