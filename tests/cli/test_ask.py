@@ -177,7 +177,10 @@ def test_a_key_is_stored_without_standing_in_a_command_and_is_used(
     stored = key("set", "model", typed="sk-invented\n")
     assert (stored.returncode, stored.stdout, stored.stderr) == (0, "", "")
     assert key("list").stdout == "model  has a key\n"
-    assert "no chat model or remote model is called 'modle'" in key("set", "modle", typed="sk-x\n").stderr
+    assert (
+        "no chat model or remote model is called 'modle'"
+        in key("set", "modle", typed="sk-x\n").stderr
+    )
     done = codekernel(user_data, project, "ask", QUESTION, **ENVIRON)
     assert done.returncode == 0
     assert server.received[0].headers["Authorization"] == "Bearer sk-invented"
