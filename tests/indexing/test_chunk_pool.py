@@ -115,6 +115,7 @@ def test_a_file_that_ends_every_process_is_chunked_by_lines(
         assert chunked.chunks_by_size == chunk_with_hashes(CODE, "text", SIZES)
 
 
+@pytest.mark.slow
 def test_without_a_process_to_start_files_are_chunked_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

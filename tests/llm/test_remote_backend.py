@@ -113,6 +113,7 @@ def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> Non
     assert "said nothing more" in sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [[], [ResponseHead()]])
 def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: list[Step]) -> None:
     patience = ChatTimeouts(first_token_timeout_seconds=1, idle_timeout_seconds=10)
