@@ -9,6 +9,7 @@ from types import FunctionType, ModuleType
 import pytest
 from support import folder_costs
 from support.kernel_process import KernelProcess
+from support.slowest_first import deal_items
 
 TESTS = Path(__file__).parent
 # Tests may import onnxruntime before they import the kernel, which does the same.
@@ -20,12 +21,6 @@ PROCESS_TESTS = {"app", "bridge", "adapters", "process", "test_protocol_document
 PROCESS_HELPERS = {"support.command_line", "support.kernel_process", "support.shared_kernel"}
 # Of hypothesis, for tests that name no number of their own.
 DEFAULT_EXAMPLES, FAST_LANE_EXAMPLES = 100, 25
-# Started first, so that no worker is left with one long test at the end.
-SLOWEST_FIRST = (
-    TESTS / "app/test_desktop.py",
-    TESTS / "process/test_index_kill.py",
-    TESTS / "fuzz/test_lines.py",
-)
 
 
 def is_fast_lane(config: pytest.Config) -> bool:
@@ -49,13 +44,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests that start a process as slow, and start the slowest first."""
     for item in items:
         if is_process_test(item.path) or starts_process(item):
             item.add_marker(pytest.mark.slow)
-    places = {file: place for place, file in enumerate(SLOWEST_FIRST)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = deal_items(items, workers)
 
 
 @cache

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from codekernel.dispatch.routing import WorkerLane, run_on_own_thread
 from codekernel.errors import KernelError, Stopping
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 
 
 class Noted:

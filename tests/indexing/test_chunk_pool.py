@@ -26,7 +26,7 @@ from codekernel.indexing.index_state import FileOutcome, RemovedFile
 
 SIZES = (80, 300)
 MANY = 4
-READY_TIMEOUT_SECONDS = 30
+READY_TIMEOUT_SECONDS = 60
 CODE = "".join(
     f"def number_{n}(a, b):\n    '''Adds \ud800 and 中文.'''\n    return a + b + {n}\n\n\n"
     for n in range(40)

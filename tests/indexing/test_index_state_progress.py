@@ -128,5 +128,5 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     assert told[-1] == ("a", "done", 1.0)
     cancel.cancel()
     progress.wake()
-    reminding.join(20)
+    reminding.join(60)
     assert not reminding.is_alive()
