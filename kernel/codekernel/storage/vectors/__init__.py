@@ -3,6 +3,7 @@
 Modules, in the order data meets them:
 
     in_memory_vectors.py   quantization; blocks of vectors in memory; nearest-neighbour search
+    lancedb_import.py      LanceDB without what nobody uses
     lance_table.py         the rows on disk and their fingerprints
     vector_table.py        both together: open, add, search, compact, repair
     snapshot_files.py      where snapshots lie, and whether they are quick to read

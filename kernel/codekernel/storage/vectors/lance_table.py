@@ -28,6 +28,7 @@ from codekernel.storage.vectors.in_memory_vectors import (
     Int64Array,
     find_in_sorted,
 )
+from codekernel.storage.vectors.lancedb_import import import_lancedb
 
 FINGERPRINTS_FILE = "rows.sums"
 
@@ -215,8 +216,7 @@ def read_dimensions(folder: Path) -> int:
 def _connect(folder: Path) -> Any:
     """Return LanceDB's database in a folder; raises VectorsDamaged."""
     os.environ.setdefault(*READ_AHEAD_VARIABLE)
-    import lancedb  # noqa: PLC0415  # takes two seconds of CPU
-
+    lancedb = import_lancedb()
     if not is_usable_tree(folder):  # LanceDB would block on a pipe
         raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")
     with translate_lance_errors(folder):
