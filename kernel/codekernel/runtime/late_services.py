@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +12,7 @@ from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interva
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings
 from codekernel.settings.offered_models import OfferedModels
+from codekernel.storage.safe_files import remove_stale_temporaries
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
@@ -115,10 +117,12 @@ def make_workspaces(
 
 
 def remove_unfinished_writes(user_data: UserData) -> None:
-    """Remove the temporary files of agents that were killed."""
+    """Remove the temporary files of kernels and agents that were killed."""
     from codekernel.agent.workspace.atomic_write import TemporaryFileLog  # noqa: PLC0415 - after the start
 
     TemporaryFileLog.from_user_data(user_data.root).remove_stale()
+    with suppress(OSError):
+        remove_stale_temporaries(user_data.root)
 
 
 def open_agent_turns(user_data: UserData, conversations: "Conversations") -> "AgentTurns":
