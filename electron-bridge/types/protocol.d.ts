@@ -695,6 +695,21 @@ export interface TestApi {
   keyName?: string | null;
 }
 
+/**
+ * Learn how much each signal counts in the open repository; an addition to the document.
+ * `questions` come newest first; none at all removes what was learned.
+ */
+export interface TuneRanking {
+  type: 'tuneRanking';
+  questions: TuningQuestion[];
+}
+
+/** A text, and the files that a search for it should find. */
+export interface TuningQuestion {
+  text: string;
+  filePaths: string[];
+}
+
 /** Undo what an agent did to files in all turns of a session. */
 export interface UndoAgentSession {
   type: 'undoAgentSession';
@@ -1064,6 +1079,13 @@ export interface FoundName {
   name: string;
   filePath: string;
   line: number;
+}
+
+/** A mean difference of NDCG@10, and its interval of 95 %. */
+export interface GainEntry {
+  mean: number;
+  low: number;
+  high: number;
 }
 
 /** A chat model as a list shows it; but for the name, additions, if they are known. */
@@ -1745,6 +1767,20 @@ export interface ToolUseBlock {
   input: Record<string, unknown>;
 }
 
+/**
+ * Whether there are learned weights now, and what they gain on the questions set aside. `weights`
+ * are factors of the defaults: those in force if `kept`, else those that did not hold.
+ */
+export interface TuneRankingReply {
+  kept: boolean;
+  weights: Record<string, number>;
+  trained: number;
+  setAside: number;
+  before: number;
+  trainingGain: GainEntry;
+  gain: GainEntry;
+}
+
 /** An element of `history`; after `time` come additions to the document. */
 export interface TurnEntry {
   query: string;
@@ -1870,6 +1906,7 @@ export interface SessionRequests {
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
   allowEndpoint: { fields: Omit<AllowEndpoint, 'type'>; data: AllowEndpointReply };
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
+  tuneRanking: { fields: Omit<TuneRanking, 'type'>; data: TuneRankingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
   getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
