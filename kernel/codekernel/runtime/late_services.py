@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,11 +22,6 @@ if TYPE_CHECKING:  # costs a third of a second
     from codekernel.remote.remote_models import RemoteModels
     from codekernel.sharing.team import Team
     from codekernel.sharing.team_vectors import TeamVectors
-
-
-def preload_modules() -> None:
-    """Import what the first openRepo needs, before it arrives."""
-    import_module("codekernel.runtime.workspace")
 
 
 @cache

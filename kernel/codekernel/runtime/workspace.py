@@ -31,7 +31,6 @@ from codekernel.search.retrieval import NarrowedIndexView
 from codekernel.settings.live import LiveSettings
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
-    from codekernel.agent.code_queries.context import RepositoryContext
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.conversation.retriever import RepositoryAccess
     from codekernel.indexing.vector_index import VectorIndex
@@ -207,18 +206,7 @@ class Workspace:
             has_mirror,
         )
 
-    def build_code_context(self, cancel: CancelToken) -> "RepositoryContext":
-        """Return the repository as a question about its code needs it."""
-        from codekernel.agent.code_queries.context import RepositoryContext  # noqa: PLC0415 - as above
-        from codekernel.agent.workspace.root import WorkspaceRoot  # noqa: PLC0415
-
-        def search(query: str, limit: int) -> list[Hit]:
-            return self.searcher.run_search(query, limit, cancel, accuracy=False).hits
-
-        root = WorkspaceRoot.from_path(self.repo.path)
-        return RepositoryContext(root, search, self._ask_calls, cancel)
-
-    def _ask_calls(
+    def ask_calls(
         self, question: CallChainQuery, cancel: CancelToken, seconds: float
     ) -> CallChainResult:
         """Ask the call graph, again while it still reads files: a person waits for the whole."""
