@@ -16,6 +16,8 @@ Modules, in the order data meets them:
     boosts.py             boosts by defined names, paths and mentions; kinds of file lowered
     phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
+    reranking.py          the selected reranker
+    remote_reranking.py   rerankers behind addresses, and what they may be sent
     file_kinds.py         what kind of file a path names
     facets.py             what hits could be narrowed down to
     name_finder.py        files and symbols by a part of their name
