@@ -19,6 +19,7 @@ from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, Lazy, start_thread
 from codekernel.domain.settings import AgentCommand
 from codekernel.errors import InvalidSettings, StorageError
+from codekernel.handlers import preload_search
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import MAIN_SESSION_ID, PROTOCOL_VERSION, READY_CALLBACK_ID
@@ -124,7 +125,7 @@ class Kernel:
         self._workspaces.delete_discarded()
         self._settings.load()
         self._start_thread("needs", self._settings.log_unmet_requirements)
-        self._start_thread("preload", late_services.preload_modules)
+        self._start_thread("preload", preload_search)
         self._start_thread("recover", self._recover_interrupted_turns)
         if self._channel:
             owner = self._attach(self._owner, self._channel, self.stop)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codekernel.conversation.conversations import Conversations
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.chat import ChatEvent, ChatFinished, ChatRequest, TextDelta, TokensUsed
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings

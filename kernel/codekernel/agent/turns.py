@@ -32,7 +32,7 @@ from codekernel.agent.undo import undo_session
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.conversation.conversations import UNDO_REFUSAL, Conversations
 from codekernel.conversation.prompt_builder import select_past_turns
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningTurn, TurnResult
 from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken

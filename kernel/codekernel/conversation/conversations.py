@@ -14,7 +14,7 @@ from functools import cache
 
 from codekernel.conversation.archive import ConversationArchive
 from codekernel.conversation.history import UnsavedUndo
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningQuestionTurn
 from codekernel.conversation.turn_journal import TurnJournal
 from codekernel.conversation.turn_store import TurnStore

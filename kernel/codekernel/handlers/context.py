@@ -1,12 +1,13 @@
-"""What handlers share: the services and the two routers."""
+"""What handlers share: the services, the two routers, the end of a stream."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codekernel.dispatch.routing import Router
+from codekernel.dispatch.routing import Router, StreamTerminator
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import Hardware
+from codekernel.protocol.messages.agent_sessions import FollowingEnded
 from codekernel.protocol.messages.kernel import KernelInfo, KernelStatus
 from codekernel.runtime.sessions import Session, SessionSupervisor
 from codekernel.runtime.workspaces import Workspaces
@@ -53,3 +54,7 @@ class Services:
 main_router: Router[Services] = Router()
 
 session_router: Router[Session] = Router()
+
+FOLLOWING_END = StreamTerminator(
+    refusal_part=FollowingEnded(), is_end=lambda part: isinstance(part, FollowingEnded)
+)

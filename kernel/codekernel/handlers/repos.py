@@ -1,15 +1,12 @@
-"""Stop the kernel; register, open, close and delete repositories; read lines of files."""
+"""Stop the kernel; register, open, close and delete repositories."""
 
 from collections.abc import Iterator
 
 from codekernel.dispatch.requests import HandlerReply
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.index import detect_language
-from codekernel.domain.untrusted_text import resolve_encoded_path
-from codekernel.handlers.context import Services, main_router, session_router
+from codekernel.handlers.context import Services, main_router
 from codekernel.protocol.messages import repos as messages
 from codekernel.runtime.repo_folders import check_repo_folder, require_repo_folder
-from codekernel.runtime.sessions import Session
 
 
 @main_router.handles(messages.StopAll, lane=Lane.URGENT)
@@ -78,19 +75,3 @@ def delete_repo(message: messages.DeleteRepo, services: Services) -> None:
     )
     services.workspaces.discard_index(repo.id)
     services.workspaces.discard_clone(repo.path)
-
-
-@session_router.handles(messages.ReadLines, lane=Lane.OWN_THREAD)
-def show_lines(message: messages.ReadLines, session: Session) -> messages.ReadLinesReply:
-    """Read some lines from the disk."""
-    from codekernel.files.reading import read_lines  # noqa: PLC0415 - the start need not wait for it
-
-    path = resolve_encoded_path(session.repo.path, message.file_path)
-    lines = read_lines(session.repo.path, path, message.begin_line, message.end_line)
-    return messages.ReadLinesReply(
-        content=lines.content,
-        begin_line=lines.begin,
-        end_line=lines.end,
-        line_count=lines.line_count,
-        language=detect_language(path),
-    )

@@ -19,7 +19,6 @@ Modules, in the order data meets them:
     repo_folders.py   the folder of a repository: checks, and registering it
     workspaces.py     the open workspaces
     workspace.py      what the sessions on one repository share
-    remote_reranking.py  a reranker behind an address
     repository_search.py  one search of several repositories
     savings.py        what agents did not read because they searched
 """

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,13 +22,9 @@ if TYPE_CHECKING:  # costs a third of a second
     from codekernel.inference.model_pool import ModelPool
     from codekernel.packs.pack_opening import PackOpener
     from codekernel.remote.remote_models import RemoteModels
+    from codekernel.search.remote_reranking import RemoteRerankers
     from codekernel.sharing.team import Team
     from codekernel.sharing.team_vectors import TeamVectors
-
-
-def preload_modules() -> None:
-    """Import what the first openRepo needs, before it arrives."""
-    import_module("codekernel.runtime.workspace")
 
 
 @cache
@@ -78,18 +73,22 @@ class TeamServices:
 
             return PackOpener(self._team(), user_data.sharing_folder)
 
-        def open_remote_models() -> "RemoteModels":
-            from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415 - with the first
+        def open_remote() -> "RemoteRerankers":
+            from codekernel.search import remote_reranking  # noqa: PLC0415 - with the first
 
-            return RemoteModels(user_data, keys.get)
+            return remote_reranking.open_remote_rerankers(user_data, keys.get)
 
         self._settings = settings
-        self.get_remote_models = Lazy(open_remote_models)
+        self.get_remote_rerankers = Lazy(open_remote)
         self._team, self._packs = Lazy(open_team), Lazy(open_packs)
 
     def get_vectors(self, model: str, dimensions: int) -> "TeamVectors | None":
         """Return the team's vectors of a model."""
         return self._team().get_vectors(model, dimensions)
+
+    def get_remote_models(self) -> "RemoteModels":
+        """Return the models behind addresses."""
+        return self.get_remote_rerankers().models
 
     def restore_index(
         self,

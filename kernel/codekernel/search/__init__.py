@@ -17,6 +17,8 @@ Modules, in the order data meets them:
     phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
     ranking_weights.py    how much each signal counts in one repository, if that was learned
+    reranking.py          the selected reranker
+    remote_reranking.py   rerankers behind addresses, and what they may be sent
     scopes.py             packages of a repository by their manifests
     facets.py             what hits have in common, counted
     name_finder.py        files and symbols by a part of their name

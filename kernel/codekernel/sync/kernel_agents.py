@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codekernel.agent.turns import AgentTurns
 from codekernel.conversation.conversations import Conversations
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.agent_sessions import (
     Actor,
     AgentKind,

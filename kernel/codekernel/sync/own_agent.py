@@ -19,7 +19,7 @@ from codekernel.agent.tool_policy import (
 from codekernel.agent.tools.call_format import truncate_middle
 from codekernel.agent.turns import AgentTurns, RunningAgentTurn
 from codekernel.conversation.conversations import Conversations
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.agent_sessions import (
     PermissionMode,
     PlanEntry,

@@ -34,7 +34,7 @@ from codekernel.transport.lines import Line
 from codekernel.transport.local_endpoint import LocalPipe
 
 if TYPE_CHECKING:  # imported with the first question
-    from codekernel.conversation.retriever import RepositoryAccess
+    from codekernel.conversation.repository_access import RepositoryAccess
     from codekernel.conversation.turn import RunningQuestionTurn
 
 _SESSION_ID = 1
