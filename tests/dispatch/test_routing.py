@@ -7,7 +7,7 @@ from codekernel.errors import KernelError, Stopping
 from codekernel.handlers.context import main_router, session_router
 from codekernel.protocol.messages.repos import GetRepos
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 
 
 class Noted:

@@ -214,7 +214,7 @@ def test_an_answer_through_a_socks_proxy_can_be_stopped(monkeypatch: pytest.Monk
         cancel.cancel()
         with pytest.raises(Cancelled):
             list(events)
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
 
 
 def say_hello(http2: Any, stream: int, *, and_hang: bool) -> None:
@@ -278,4 +278,4 @@ def test_an_answer_over_http2_can_be_stopped(authority: trustme.CA) -> None:
         cancel.cancel()
         with pytest.raises(Cancelled):
             list(events)
-        assert hung_up.wait(10)
+        assert hung_up.wait(60)

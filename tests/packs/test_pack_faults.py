@@ -34,6 +34,7 @@ def fail_at(name: str, original: Callable[..., object]) -> Callable[..., object]
     return fail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["words", "catalogue.db.sums", "catalogue.db"])
 def test_a_disk_that_fails_while_the_index_moves_in_costs_an_index_of_ones_own(
     world: PackWorld, monkeypatch: pytest.MonkeyPatch, name: str

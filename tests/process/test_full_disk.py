@@ -86,7 +86,7 @@ def test_a_disk_that_fills_up_costs_no_answer_no_search_and_no_restart(
             window, asker = IndexClient(kernel, SESSION), ConversationClient(kernel, user_data)
             window.wait_until_idle()
             callback = asker.ask("heartbeat?", 1)
-            assert event.wait(20)
+            assert event.wait(60)
             disk.fill()
             filled.set()
             done = asker.wait_for_reply(callback, "done")["data"]

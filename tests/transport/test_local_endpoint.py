@@ -19,7 +19,7 @@ from codekernel.transport.local_endpoint import (
     connect_local,
 )
 
-JOIN_TIMEOUT_SECONDS = 20
+JOIN_TIMEOUT_SECONDS = 60
 Ends = tuple[LocalPipe, LocalPipe]
 
 
