@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support.environ import Environ
 from support.kernel_process import KernelProcess
 
 TESTS = Path(__file__).parent
@@ -56,6 +57,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @cache
 def starts_processes(file: Path) -> bool:
     return file.relative_to(TESTS).parts[0] in PROCESS_TESTS
+
+
+@pytest.fixture
+def environ() -> Iterator[Environ]:
+    """The environment of this process, which libraries read; after the test as it was before."""
+    before = dict(os.environ)
+    yield os.environ
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture
