@@ -8,6 +8,7 @@ from types import FunctionType, ModuleType
 
 import pytest
 from support import folder_costs
+from support.environ import Environ
 from support.kernel_process import KernelProcess
 from support.slowest_first import deal_items
 
@@ -77,6 +78,16 @@ def calls_process_helper(function: FunctionType, module: ModuleType) -> bool:
             if isinstance(called, FunctionType) and place == module.__name__:
                 reached += [] if called in reached else [called]
     return False
+
+
+@pytest.fixture
+def environ() -> Iterator[Environ]:
+    """The environment of this process, which libraries read; after the test as it was before."""
+    before = dict(os.environ)
+    yield os.environ
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture

@@ -1815,8 +1815,6 @@ export interface MainRequests {
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
-  getIndexes: { fields: Omit<GetIndexes, 'type'>; data: GetIndexesReply };
-  cleanIndexes: { fields: Omit<CleanIndexes, 'type'>; data: CleanIndexesReply };
   stopKernel: { fields: Omit<StopKernel, 'type'>; data: undefined };
   stopAll: { fields: Omit<StopAll, 'type'>; data: undefined };
   getRepos: { fields: Omit<GetRepos, 'type'>; data: GetReposReply };
@@ -1847,6 +1845,8 @@ export interface MainRequests {
   testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
   listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
   previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
+  getIndexes: { fields: Omit<GetIndexes, 'type'>; data: GetIndexesReply };
+  cleanIndexes: { fields: Omit<CleanIndexes, 'type'>; data: CleanIndexesReply };
   registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
   answerAgentPermission: {
     fields: Omit<AnswerAgentPermission, 'type'>;

@@ -57,7 +57,6 @@ from codekernel.transport.lines import Channel
 from codekernel.transport.local_endpoint import LocalListener, LocalPipe
 
 if TYPE_CHECKING:  # costs a third of a second
-    from codekernel.agent.turns import AgentTurns
     from codekernel.sync.agents import AgentBackend
     from codekernel.sync.kernel_agents import KernelAgents
 
@@ -230,14 +229,13 @@ class Kernel:
             lambda: late_services.open_conversations(user_data, self._vault, settings, offered)
         )
         usage = UsageLedger(self._vault)
-        turns = Lazy(lambda: late_services.open_agent_turns(user_data, self._conversations()))
-        self._agents = Lazy(lambda: self._open_agents(turns))
+        self._agents = Lazy(self._open_agents)
         self._session_services = SessionServices(
             self._workspaces,
             settings,
             usage,
             self._conversations,
-            turns,
+            lambda: self._agents().turns(),
             lambda: self._agents().windows,
         )
         info = KernelInfo(
@@ -249,7 +247,7 @@ class Kernel:
             info, self._describe_status, self._clients.find_open_repos, self.stop
         )
 
-    def _open_agents(self, turns: "Callable[[], AgentTurns]") -> "KernelAgents":
+    def _open_agents(self) -> "KernelAgents":
         from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415 - with the first task
 
         return KernelAgents(
@@ -260,7 +258,6 @@ class Kernel:
                 self._settings,
                 self._offered_models,
                 self._conversations,
-                turns,
                 is_shared=isinstance(self._listener, LocalListener),
                 on_idle=lambda: self._stop_requests.put(None),
                 open_foreign_agent=self._open_foreign_agent,

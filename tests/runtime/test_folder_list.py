@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from codekernel.errors import InvalidPath
 from codekernel.runtime.folder_list import list_folders
+from support.environ import Environ
 
 
 def test_folders_are_listed_and_files_are_not(tmp_path: Path) -> None:
@@ -20,11 +21,9 @@ def test_folders_are_listed_and_files_are_not(tmp_path: Path) -> None:
     assert found.is_complete
 
 
-def test_without_a_path_it_is_the_home_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+def test_without_a_path_it_is_the_home_folder(tmp_path: Path, environ: Environ) -> None:
+    environ["HOME"] = str(tmp_path)
+    environ["USERPROFILE"] = str(tmp_path)
     assert list_folders("").path == tmp_path
 
 

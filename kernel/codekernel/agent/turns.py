@@ -287,15 +287,7 @@ class AgentTurns:
         def prepare(past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
             return workspace.prepare(conversation_id, task.session, past, resources)
 
-        accepted = self._conversations.accept(
-            conversation_id,
-            task.query,
-            task.model_name,
-            place,
-            cancel,
-            turn_key=task.turn_key,
-            prepare=prepare,
-        )
+        accepted = self._conversations.accept(task, place, cancel, prepare)
         return RunningAgentTurn(accepted, workspace, task, allowed, self.rules)
 
     def undo(self, conversation_id: int, time_ms: int, folder: Path) -> list[UndoResult]:

@@ -15,6 +15,7 @@ and late:
     places.py         the lines of a place, and its calls
     code_queries.py   impact, history of lines, code like a place
     folders.py        choose a folder, and register it
+    indexes.py        what is in userData, and what of it may go
     endpoints.py      chat models behind addresses
     agent_sessions.py  agent sessions that every device sees
 """
@@ -31,6 +32,7 @@ from codekernel.protocol.messages import (
     places,
     search,
 )
+from codekernel.protocol.messages import kernel as kernel_messages
 from codekernel.protocol.messages import settings as endpoints
 from codekernel.protocol.messages.repos import ReadLines
 
@@ -74,6 +76,9 @@ main_router.expect_late(
     endpoints.TestApi,
 )
 main_router.expect_late(_FOLDERS, Lane.OWN_THREAD, folders.ListFolders, folders.PreviewFolder)
+main_router.expect_late(
+    f"{__name__}.indexes", Lane.OWN_THREAD, kernel_messages.GetIndexes, kernel_messages.CleanIndexes
+)
 main_router.expect_late(_FOLDERS, Lane.MAIN, folders.RegisterFolder)
 main_router.expect_late(
     _AGENT_SESSIONS,

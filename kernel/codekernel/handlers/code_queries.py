@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from codekernel.agent.code_queries.context import RepositoryContext
-from codekernel.agent.code_queries.history import find_history
-from codekernel.agent.code_queries.impact import DEFAULT_IMPACT_DEPTH, find_impact
-from codekernel.agent.code_queries.places import parse_place
+from codekernel.agent.code_queries import (
+    DEFAULT_IMPACT_DEPTH,
+    RepositoryContext,
+    find_history,
+    find_impact,
+    parse_place,
+)
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.callgraph.impact import UNSEEN, ReachedDefinition

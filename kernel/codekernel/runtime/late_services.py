@@ -16,7 +16,6 @@ from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
-    from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
     from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
@@ -122,10 +121,3 @@ def remove_unfinished_writes(user_data: UserData) -> None:
     TemporaryFileLog.from_user_data(user_data.root).remove_stale()
     with suppress(OSError):
         remove_stale_temporaries(user_data.root)
-
-
-def open_agent_turns(user_data: UserData, conversations: "Conversations") -> "AgentTurns":
-    """The agents' turns in these conversations."""
-    from codekernel.agent.turns import AgentTurns  # noqa: PLC0415 - with the first task
-
-    return AgentTurns(user_data.root, conversations)

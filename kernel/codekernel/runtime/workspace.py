@@ -11,22 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
-from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
+from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.index import EndpointAsk, Hit, Repo
 from codekernel.domain.settings import Settings
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.runtime.workspaces import WorkspaceParts
 from codekernel.search.highlight import build_highlighter
 from codekernel.search.pipeline import Searcher
 from codekernel.search.reranking import SelectedReranker
 from codekernel.search.retrieval import NarrowedIndexView
-from codekernel.settings.live import LiveSettings
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.indexing.vector_index import VectorIndex
-    from codekernel.inference.model_pool import ModelPool
-    from codekernel.runtime.late_services import TeamServices
 
 logger = logging.getLogger(__name__)
 
@@ -95,18 +93,11 @@ class Workspace:
         logger.info("closed the workspace of %s", self.repo.name)
 
 
-def open_workspace(  # noqa: PLR0913 - what it is made of
-    repo: Repo,
-    folder: Path,
-    settings: LiveSettings,
-    get_model_pool: "Callable[[], ModelPool]",
-    throttle: BackgroundThrottle,
-    *,
-    team: "TeamServices | None" = None,
-) -> Workspace:
+def open_workspace(repo: Repo, folder: Path, parts: WorkspaceParts) -> Workspace:
     """Open the index in ``folder``; models and call graph are opened when they are needed."""
+    get_model_pool, throttle, settings = parts.get_model_pool, parts.throttle, parts.settings
     shared: dict[str, Any] = {}
-    if team:
+    if team := parts.team:
         shared = {
             "get_team_vectors": team.get_vectors,
             "restore_index": team.restore_index,

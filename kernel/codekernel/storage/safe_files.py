@@ -322,6 +322,20 @@ def read_size(path: Path) -> int:
         return 0
 
 
+def measure_folder(folder: Path) -> int:
+    """Return the bytes of the files below ``folder``, which may be changing."""
+    total, waiting = 0, [os.fspath(folder)]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        total += entry.stat(follow_symlinks=False).st_size
+    return total
+
+
 def is_usable_file(path: Path) -> bool:
     """Return whether a file can be opened here without blocking."""
     try:

@@ -57,7 +57,6 @@ class KernelParts:
     settings: LiveSettings
     offered_models: OfferedModels
     conversations: Callable[[], Conversations]
-    turns: Callable[[], AgentTurns]
     is_shared: bool
     on_idle: Callable[[], None]
     open_foreign_agent: OpenForeignAgent | None = None
@@ -70,6 +69,7 @@ class KernelAgents:
     def __init__(self, parts: KernelParts) -> None:
         self.feeds = parts.feeds
         self._parts = parts
+        self.turns = Lazy(lambda: AgentTurns(parts.user_data.root, parts.conversations()))
         self._folder = SyncFolder(parts.user_data.agent_folder)
         self._host = Lazy(self._open_host)
         self._in_memory = Lazy(lambda: self._make_host(is_private=True))
@@ -140,7 +140,7 @@ class KernelAgents:
         parts = self._parts
         own = OwnAgentBackend(
             OwnAgentServices(
-                parts.turns,
+                self.turns,
                 parts.conversations,
                 self._open_repository,
                 self._choose_model,
@@ -197,7 +197,7 @@ class KernelAgents:
         return repo.path
 
     @contextmanager
-    def _open_repository(self, folder: Path, is_mirrored: bool) -> Iterator[RepositoryAccess]:  # noqa: FBT001 - as OpenRepository
+    def _open_repository(self, folder: Path, *, is_mirrored: bool) -> Iterator[RepositoryAccess]:
         """Open the repository of a folder, and its index, for the duration of a turn."""
         parts = self._parts
         repo = register_folder(folder, parts.repos, parts.workspaces, keep=False)
@@ -216,7 +216,7 @@ class KernelAgents:
         """Delete the conversation of a session, if it is still there."""
         if record.agent == OWN_AGENT:
             with suppress(KernelError):
-                self._parts.turns().delete(record.conversation_id, Path(record.folder))
+                self.turns().delete(record.conversation_id, Path(record.folder))
 
     def _end_feed(self, record: AgentSessionRecord) -> None:
         """Tell every window that the turn is done, now that the next one can begin."""
