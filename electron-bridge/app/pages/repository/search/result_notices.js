@@ -38,10 +38,11 @@ export function countLine(state) {
  * @param {SearchState} state
  * @param {Page} page
  * @param {(query: string) => void} setQuery
+ * @param {import('./first_tips.js').FirstTips} tips
  */
-export function beforeList(state, page, setQuery) {
+export function beforeList(state, page, setQuery, tips) {
   if (state.failure) return failureState(state.failure, { retry: () => state.again() });
-  if (!state.answered) return state.query.trim() ? nothing : startState(page, setQuery);
+  if (!state.answered) return state.query.trim() ? nothing : startState(page, setQuery, tips);
   return state.results.length === 0 ? nothingFound(state, page, setQuery) : nothing;
 }
 
@@ -63,8 +64,9 @@ export function afterList(state) {
 /**
  * @param {Page} page
  * @param {(query: string) => void} setQuery
+ * @param {import('./first_tips.js').FirstTips} tips
  */
-function startState(page, setQuery) {
+function startState(page, setQuery, tips) {
   const recent = recentQueries(page.repoName);
   const forget = html`<button
     class="button small quiet"
@@ -77,7 +79,8 @@ function startState(page, setQuery) {
     ${t('start.forget')}
   </button>`;
   return html`<div class="search-start">
-    ${indexingNote(page)} ${queryList(t('start.saved'), savedQueries(page.repoName), setQuery)}
+    ${tips.template()} ${indexingNote(page)}
+    ${queryList(t('start.saved'), savedQueries(page.repoName), setQuery)}
     ${queryList(t('start.recent'), recent, setQuery, forget)}
     <section class="search-hints">
       <h2>${t('start.hints')}</h2>

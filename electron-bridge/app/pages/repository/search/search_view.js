@@ -16,6 +16,7 @@ import { searchBox } from './box.js';
 import { beforeList, afterList, countLine } from './result_notices.js';
 import { facetPanel } from './facet_panel.js';
 import { filterChips } from './filter_chips.js';
+import { FirstTips } from './first_tips.js';
 import { showKeys } from './keys_dialog.js';
 import { Preview } from './preview.js';
 import { parseQuery } from './query_parts.js';
@@ -42,6 +43,7 @@ export function mountSearch(container, page) {
   const listElement = element('div', 'result-list');
   const state = new SearchState(page.repoName, { changed, found });
   const preview = new Preview(() => draw());
+  const tips = new FirstTips(() => drawAround());
   let areFacetsOpen = false;
   /** What the address wants to be selected, until it was found. @type {string | undefined} */
   let wanted;
@@ -126,7 +128,7 @@ export function mountSearch(container, page) {
   }
 
   function around() {
-    return html`${beforeList(state, page, setQuery)} ${listElement} ${afterList(state)}`;
+    return html`${beforeList(state, page, setQuery, tips)} ${listElement} ${afterList(state)}`;
   }
 
   function changed() {

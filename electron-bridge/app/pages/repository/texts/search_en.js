@@ -43,6 +43,19 @@ export const searchEn = {
   'filters.exact': 'exact',
   'filters.regex': 'regex',
 
+  'tips.count': 'Tip {number} of {count}',
+  'tips.next': 'Next',
+  'tips.skip': 'Skip the tips',
+  'tips.done': 'Got it',
+  'tips.search': 'Search as you type',
+  'tips.search.text':
+    'Write words, a name or a whole question. The arrow keys lead through the results, Enter opens one.',
+  'tips.talk': 'Ask, or give a task',
+  'tips.talk.text':
+    'In Conversation a model answers from your code, and each line it cites is checked. Agent lets it make changes, which you can undo.',
+  'tips.palette': 'Go anywhere with Ctrl/⌘ K',
+  'tips.palette.text': 'To any repository, file, symbol, recent search or action.',
+
   'start.recent': 'Recent searches',
   'start.forget': 'Forget them',
   'start.hints': 'Ways to search',
