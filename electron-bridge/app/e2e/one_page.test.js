@@ -38,6 +38,22 @@ async function opened(t, start) {
   return { host, page, place };
 }
 
+test('a search in all repositories leads into the one that has the result', async (t) => {
+  const { page } = await opened(t, launchBrowser);
+  await page.getByRole('combobox', { name: 'Search in' }).selectOption('*');
+  await page.locator('#query').fill('something_else');
+  const found = page.getByRole('article').filter({ hasText: 'else.py' });
+  await found.getByText('other', { exact: true }).waitFor();
+  assert.deepEqual(await findViolations(page), []);
+  await page.waitForURL((url) => url.searchParams.get('in') === '*');
+  await found.getByRole('button', { name: /else\.py/ }).click();
+  await page.getByRole('heading', { name: 'other' }).waitFor();
+  await found.first().waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { name: 'demo' }).waitFor();
+  assert.match(page.url(), /repo=demo&q=something_else&in=\*/);
+});
+
 for (const start of [launchBrowser, launchDesktop]) {
   test(`${start.name}: an answer goes on while one is elsewhere, and the address remembers`, async (t) => {
     const { host, page } = await opened(t, start);

@@ -24,7 +24,7 @@ import { zh } from './texts/zh.js';
 
 /** @typedef {import('./session/tab_keys.js').Tab} Tab */
 /** @typedef {import('../common/page_address.js').Place} Place */
-/** @typedef {Pick<Place, 'query' | 'opened' | 'conversation'>} TabPlace what a tab has in the address */
+/** @typedef {Pick<Place, 'query' | 'scope' | 'opened' | 'conversation'>} TabPlace what a tab has in the address */
 
 /**
  * What every tab is given.
@@ -199,6 +199,6 @@ export function mount(main, shell, { repoName = '' }) {
  * @param {Place} place
  * @returns {TabPlace}
  */
-function tabPlace({ query, opened, conversation }) {
-  return { query, opened, conversation };
+function tabPlace({ query, scope, opened, conversation }) {
+  return { query, scope, opened, conversation };
 }

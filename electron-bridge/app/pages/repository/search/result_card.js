@@ -17,6 +17,7 @@ import { firstLines } from './snippet.js';
 
 /**
  * @typedef {object} CardContext
+ * @property {string} [repoName] of a result of another repository
  * @property {boolean} isActive the keys of the list lead to it, and Tab to its buttons
  * @property {boolean} isExpanded
  * @property {boolean} isExplained
@@ -70,7 +71,7 @@ export function resultCard(row, context) {
               : nothing
           }
           ${actionButton('copy', t('result.copy'), tab, context.copy)}
-          ${hasEditor() ? actionButton('external', t('editor.open'), tab, context.edit) : nothing}
+          ${hasEditor() && !context.repoName ? actionButton('external', t('editor.open'), tab, context.edit) : nothing}
         </span>
       </span>
     </header>
@@ -104,6 +105,7 @@ function place({ result, isFirst }, context, tab) {
       title=${filePath}
       @click=${context.open}
     >
+      ${isFirst && context.repoName ? html`<span class="badge">${context.repoName}</span> ` : nothing}
       ${isFirst ? pathText(filePath) : nothing}<span class="path-lines"
         >${isFirst ? ':' : ''}${lineRange(beginLine, endLine)}</span
       >

@@ -46,6 +46,16 @@ export function beforeList(state, page, setQuery, tips) {
   return state.results.length === 0 ? nothingFound(state, page, setQuery) : nothing;
 }
 
+/** Repositories of which not everything was searched, and why. @param {SearchState} state */
+export function gapNotice({ gaps }) {
+  if (gaps.length === 0) return nothing;
+  return html`<div class="notice warn" role="status">
+    <ul class="notice-body scope-gaps">
+      ${gaps.map(({ repoName, error, gap }) => html`<li><b>${repoName}</b>: ${error || gap}</li>`)}
+    </ul>
+  </div>`;
+}
+
 /** @param {SearchState} state */
 export function afterList(state) {
   if (state.failure || state.results.length === 0) return nothing;

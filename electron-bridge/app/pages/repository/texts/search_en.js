@@ -43,6 +43,12 @@ export const searchEn = {
   'filters.exact': 'exact',
   'filters.regex': 'regex',
 
+  'scope.label': 'Search in',
+  'scope.own': 'This repository',
+  'scope.all': 'All {count} repositories',
+  'scope.choose': 'Choose repositories…',
+  'scope.search': 'Search in these',
+
   'tips.count': 'Tip {number} of {count}',
   'tips.next': 'Next',
   'tips.skip': 'Skip the tips',

@@ -40,6 +40,12 @@ export const searchZh = {
   'filters.exact': '精确',
   'filters.regex': '正则',
 
+  'scope.label': '搜索范围',
+  'scope.own': '当前仓库',
+  'scope.all': '全部 {count} 个仓库',
+  'scope.choose': '选择仓库…',
+  'scope.search': '在这些仓库中搜索',
+
   'tips.count': '提示 {number}/{count}',
   'tips.next': '下一条',
   'tips.skip': '跳过提示',
