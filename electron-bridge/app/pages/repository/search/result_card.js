@@ -143,8 +143,10 @@ function cachedSnippet(result, isExpanded) {
  * @param {boolean} isExpanded
  */
 function snippetOf({ content, highlightedContent, metadata, language }, isExpanded) {
-  const marks = wholeWords(marksOf(highlightedContent, content), content);
-  const shown = bestLines({ content, marks, metadata }, isExpanded ? Infinity : undefined);
+  const found = marksOf(highlightedContent, content);
+  const marks = wholeWords(found, content);
+  // By what was found: of "session", session_key and SESSION_ID are not two words.
+  const shown = bestLines({ content, marks: found, metadata }, isExpanded ? Infinity : undefined);
   // Colours depend on what stands above, and cost time for what stands below.
   const text = firstLines(content, shown.end);
   const lines = colouredLines(text, language, marksWithin(marks, 0, text.length));
