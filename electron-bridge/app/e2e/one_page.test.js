@@ -38,6 +38,17 @@ async function opened(t, start) {
   return { host, page, place };
 }
 
+test('a result becomes a chip of the next question', async (t) => {
+  const { page } = await opened(t, launchBrowser);
+  await page.locator('#query').fill('who says hello');
+  const found = page.getByRole('article').filter({ hasText: 'greet.py' }).first();
+  await found.getByRole('button', { name: 'Ask about this' }).click();
+  const question = page.locator('#question');
+  await question.waitFor();
+  assert.match(await question.inputValue(), /^@greet\.py:1-\d+ $/);
+  await page.getByRole('list', { name: 'Named in the question' }).getByText('greet.py').waitFor();
+});
+
 test('a search in all repositories leads into the one that has the result', async (t) => {
   const { page } = await opened(t, launchBrowser);
   await page.getByRole('combobox', { name: 'Search in' }).selectOption('*');

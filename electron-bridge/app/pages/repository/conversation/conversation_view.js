@@ -354,6 +354,8 @@ export function mountConversation(container, page) {
     shown: ({ conversation }) => {
       isShown = true;
       if (conversation && conversation !== talk.current.id) show(conversation);
+      const mention = page.takeMention();
+      if (mention) writeAt(`${talk.draft.replace(/(\S)$/, '$1 ')}@${mention} `);
       loadAll();
       scroll.grown();
     },

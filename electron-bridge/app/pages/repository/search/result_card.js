@@ -25,6 +25,7 @@ import { firstLines } from './snippet.js';
  * @property {() => void} toggleExplained
  * @property {() => void} showFile all results of the file
  * @property {() => void} open
+ * @property {() => void} [ask] a question about it, if it can be named in one
  * @property {() => void} edit
  * @property {() => void} copy
  */
@@ -70,6 +71,7 @@ export function resultCard(row, context) {
                 })
               : nothing
           }
+          ${context.ask ? actionButton('question', t('result.ask'), tab, context.ask) : nothing}
           ${actionButton('copy', t('result.copy'), tab, context.copy)}
           ${hasEditor() && !context.repoName ? actionButton('external', t('editor.open'), tab, context.edit) : nothing}
         </span>
@@ -179,7 +181,7 @@ function symbolText(symbol) {
 }
 
 /**
- * @param {'info' | 'copy' | 'external' | 'chevron-up' | 'chevron-down'} shape
+ * @param {import('../../common/icons.js').IconName} shape
  * @param {string} label
  * @param {number} tab
  * @param {() => void} act

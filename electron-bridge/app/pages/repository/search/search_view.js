@@ -235,6 +235,7 @@ export function mountSearch(container, page) {
         list.focus(index + 1);
       },
       open: () => open(result),
+      ask: canAsk(result) ? () => ask(result) : undefined,
       edit: () => edit(result),
       copy: () => copy(result),
     };
@@ -281,6 +282,17 @@ export function mountSearch(container, page) {
     else openInEditor(result.filePath, result.beginLine + 1);
   }
 
+  /** A path with a space cannot be told from the words behind it. @param {SearchResult} result */
+  function canAsk(result) {
+    return !isElsewhere(result) && !/\s/.test(result.filePath);
+  }
+
+  /** @param {SearchResult} result */
+  function ask(result) {
+    state.note();
+    page.askAbout(openedText(result));
+  }
+
   /** @param {SearchResult} result */
   function copy({ filePath, beginLine }) {
     state.note();
@@ -297,6 +309,7 @@ export function mountSearch(container, page) {
     if (event.key === 'Enter' && hasCommand) edit(result);
     else if (event.key === 'Enter' && !isOnButton) open(result);
     else if (event.key === 'c' && !hasCommand && !event.altKey) copy(result);
+    else if (event.key === 'a' && !hasCommand && !event.altKey && canAsk(result)) ask(result);
     else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
       if (event.key === 'ArrowRight') state.expanded.add(keyOfResult(result));
       else state.expanded.delete(keyOfResult(result));

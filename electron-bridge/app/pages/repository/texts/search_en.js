@@ -82,6 +82,7 @@ export const searchEn = {
   'result.label': '{path}, lines {lines} {symbol}',
   'result.score': 'Score {score} of 100',
   'result.copy': 'Copy path:line',
+  'result.ask': 'Ask about this',
   'result.more': { one: 'Show {count} more line', other: 'Show {count} more lines' },
   'result.less': 'Show fewer lines',
 
@@ -123,6 +124,7 @@ export const searchEn = {
   'key.open': 'show the source',
   'key.edit': 'open in the editor',
   'key.copy': 'copy path:line',
+  'key.ask': 'ask about the result',
   'key.back': 'back to the search box',
   'key.help': 'this list',
 

@@ -78,6 +78,7 @@ export const searchZh = {
   'result.label': '{path}，第 {lines} 行 {symbol}',
   'result.score': '得分 {score}（满分 100）',
   'result.copy': '复制 路径:行号',
+  'result.ask': '就此提问',
   'result.more': '再显示 {count} 行',
   'result.less': '收起',
 
@@ -118,6 +119,7 @@ export const searchZh = {
   'key.open': '查看源代码',
   'key.edit': '在编辑器中打开',
   'key.copy': '复制 路径:行号',
+  'key.ask': '就该结果提问',
   'key.back': '返回搜索框',
   'key.help': '显示本列表',
 
