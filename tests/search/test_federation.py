@@ -107,6 +107,21 @@ def test_files_of_one_path_in_two_repositories_are_two(tmp_path: Path) -> None:
     assert sorted(places(found)) == ["one/read.py", "two/read.py"]
 
 
+@pytest.mark.parametrize("name", ["demo", "tests", "parse", "vendor"])
+def test_the_name_of_a_repository_changes_no_score(
+    searchers: dict[str, Searcher], name: str
+) -> None:
+    text = "parse tokens into a tree"
+    alone = searchers["parser"].search(text, 10)
+    found = ask({name: searchers["parser"]}, text)
+    assert [hit.score for _, hit in found.hits] == [hit.score for hit in alone]
+
+
+def test_a_line_of_a_stack_trace_is_found_in_its_repository(searchers: dict[str, Searcher]) -> None:
+    found = ask(searchers, 'File "/home/ann/code/web/src/pages.py", line 2, in render')
+    assert places(found)[0] == "web/src/pages.py"
+
+
 def test_a_term_is_as_rare_as_it_is_in_all(tmp_path: Path) -> None:
     """In its own repository "socket" is common; in both together it is the rarer word."""
     rare = {"a.py": "def socket():\n    pass\n"}

@@ -244,7 +244,7 @@ def _present(
     by_place: dict[int, list[RankedChunk]] = {}
     for each in batch:
         place, _ = split_number(each.chunk.id)
-        own = restore_chunk(each.chunk, members[place].name)
+        own = restore_chunk(each.chunk)
         by_place.setdefault(place, []).append(each._replace(chunk=own))
     shown: dict[tuple[int, int], RepositoryHit] = {}
     for place, ranked in by_place.items():

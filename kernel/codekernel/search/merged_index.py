@@ -1,8 +1,8 @@
 """Several indexes as one, for one ranking of what all of them have.
 
-A chunk of it has the name of its repository before its path, and the place of its index in its id
-and key, so that no two are the same. Lexical scores are comparable because every index counts a
-term as rare as it is in all of them together; cosines are if one model made them.
+The place of its index is in the id, the key and the path of a chunk, so that no two are the same,
+and each is ranked as in its own repository. Lexical scores are comparable because every index
+counts a term as rare as it is in all of them together; cosines are if one model made them.
 """
 
 import math
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from codekernel.domain.index import IndexedChunk
 from codekernel.search.filters import NO_FILTERS, Filters
@@ -62,19 +62,39 @@ class IndexMember:
     filters: Filters = NO_FILTERS
 
 
+class MemberPath(str):
+    """A path that equals only the same path of the same index."""
+
+    __slots__ = ("place",)
+
+    def __new__(cls, path: str, place: int) -> Self:
+        """Return the path in the index at a place."""
+        self = super().__new__(cls, path)
+        self.place = place
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether it is the same file."""
+        return (
+            isinstance(other, MemberPath) and self.place == other.place and str.__eq__(self, other)
+        )
+
+    __hash__ = str.__hash__
+
+
 def split_number(number: int) -> tuple[int, int]:
     """Return the place of an index, and the id or key of a chunk in it."""
     place = (number + _HALF) >> _ID_BITS
     return place, number - (place << _ID_BITS)
 
 
-def restore_chunk(chunk: IndexedChunk, name: str) -> IndexedChunk:
-    """Return a chunk as the index of its repository has it."""
+def restore_chunk(chunk: IndexedChunk) -> IndexedChunk:
+    """Return a chunk as its own index has it."""
     return replace(
         chunk,
         id=split_number(chunk.id)[1],
         text_hash=split_number(chunk.text_hash)[1],
-        path=chunk.path.removeprefix(f"{name}/"),
+        path=str(chunk.path),
     )
 
 
@@ -190,7 +210,7 @@ class MergedCatalog:
         found: dict[int, IndexedChunk] = {}
         for place, own in _split_by_place(ids):
             chunks = ask_member(place, self._get(place).find_chunks, own)
-            found |= {chunk.id: chunk for chunk in self._adopt(place, chunks.values())}
+            found |= {chunk.id: chunk for chunk in _adopt(place, chunks.values())}
         return found
 
     def find_chunks_by_key(self, keys: Sequence[int]) -> dict[int, list[IndexedChunk]]:
@@ -199,21 +219,21 @@ class MergedCatalog:
         for place, own in _split_by_place(keys):
             by_key = ask_member(place, self._get(place).find_chunks_by_key, own)
             for key, chunks in by_key.items():
-                found[_join(place, key)] = self._adopt(place, chunks)
+                found[_join(place, key)] = _adopt(place, chunks)
         return found
 
     def find_files_named(self, names: Collection[str]) -> dict[str, int]:
         """Return the ids of the files with one of these names, with or without extension."""
         found: dict[str, int] = {}
-        for place, member in enumerate(self.members):
+        for place in range(len(self.members)):
             files = ask_member(place, self._get(place).find_files_named, names)
-            found |= {f"{member.name}/{path}": _join(place, it) for path, it in files.items()}
+            found |= {MemberPath(path, place): _join(place, it) for path, it in files.items()}
         return found
 
     def list_chunks(self, file_id: int) -> list[IndexedChunk]:
         """Return the chunks of one file in order."""
         place, own = split_number(file_id)
-        return self._adopt(place, ask_member(place, self._get(place).list_chunks, own))
+        return _adopt(place, ask_member(place, self._get(place).list_chunks, own))
 
     def read_chunk_texts(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the text of each chunk that still exists, by its id."""
@@ -226,22 +246,22 @@ class MergedCatalog:
     def _get(self, place: int) -> Catalog:
         return self.members[place].store.catalog
 
-    def _adopt(self, place: int, chunks: Iterable[IndexedChunk]) -> list[IndexedChunk]:
-        head = f"{self.members[place].name}/"
-        return [
-            replace(
-                chunk,
-                id=_join(place, chunk.id),
-                text_hash=_join(place, chunk.text_hash),
-                path=head + chunk.path,
-            )
-            for chunk in chunks
-        ]
-
 
 def _weigh_terms(shared: Mapping[FieldTerm, float], own: TermCounts) -> dict[FieldTerm, float]:
     """Return how much rarer each term of an index is in all together than in it."""
     return {term: shared[term] / rarity for term, rarity in own.compute_rarities().items()}
+
+
+def _adopt(place: int, chunks: Iterable[IndexedChunk]) -> list[IndexedChunk]:
+    return [
+        replace(
+            chunk,
+            id=_join(place, chunk.id),
+            text_hash=_join(place, chunk.text_hash),
+            path=MemberPath(chunk.path, place),
+        )
+        for chunk in chunks
+    ]
 
 
 def _join(place: int, number: int) -> int:
