@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from codekernel.agent.tool_policy import ToolError
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.call_graph import CallChainNode
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import session_router
@@ -51,7 +50,7 @@ def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
         )
 
     return GetImpactReply(
-        changed=list(map(_describe_definition, impact.changed)),
+        changed=list(map(CodeDefinition.from_node, impact.changed)),
         callers=list(map(describe, impact.callers)),
         tests=list(map(describe, impact.tests)),
         depth=depth,
@@ -111,16 +110,6 @@ def find_related(message: FindRelated, session: Session) -> FindRelatedReply:
 
 def _build_context(session: Session) -> "RepositoryContext":
     return session.workspace.build_code_context(session.cancel)
-
-
-def _describe_definition(place: CallChainNode) -> CodeDefinition:
-    return CodeDefinition(
-        name=place.name,
-        kind=place.kind,
-        file_path=encode_path(place.path),
-        first_line=place.first_line,
-        last_line=place.last_line,
-    )
 
 
 @contextmanager
