@@ -23,7 +23,8 @@ Modules, in the order data meets them:
     facets.py             what hits have in common, counted
     name_finder.py        files and symbols by a part of their name
     related.py            code like a place
-    federation.py         several repositories as one ranking
+    federation.py         one ranking of several repositories
+    merged_index.py       several indexes as one
     highlight.py          hits as results of the protocol, with the words of the query marked
     git_history.py        commits of a repository, read without its git configuration
     line_history.py       the commits behind lines of a file

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from codekernel.domain.call_graph import CallChainNode
+from codekernel.domain.untrusted_text import encode_path
 from codekernel.protocol.envelope import Message, ReplyData
 from codekernel.protocol.messages.search import SearchResult
 
@@ -23,13 +25,18 @@ class GetImpact(Message, frozen=True, tag="getImpact"):
 
 
 class CodeDefinition(ReplyData, frozen=True):
-    """A definition; lines count from 1 and include the last one."""
+    """A definition, or code outside of all (kind ``file``); lines from 1, the last included."""
 
     name: str
     kind: str
     file_path: str
     first_line: int
     last_line: int
+
+    @classmethod
+    def from_node(cls, node: CallChainNode) -> "CodeDefinition":
+        """Return a definition of the call graph."""
+        return cls(node.name, node.kind, encode_path(node.path), node.first_line, node.last_line)
 
 
 class ReachedEntry(ReplyData, frozen=True):

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from codekernel.protocol.envelope import Message, ReplyData
+from codekernel.protocol.messages.code_queries import CodeDefinition
 
 
 class GetCalls(Message, frozen=True, tag="getCalls"):
@@ -16,20 +17,10 @@ class GetCalls(Message, frozen=True, tag="getCalls"):
     symbol: Annotated[str, Meta(min_length=1)]
 
 
-class DefinitionEntry(ReplyData, frozen=True):
-    """A definition, or code outside of all (kind ``file``); lines from 0, the last is out."""
-
-    symbol: str
-    kind: str
-    file_path: str
-    begin_line: int
-    end_line: int
-
-
 class CallEntry(ReplyData, frozen=True):
-    """A caller or callee, and the lines of the calls, from 0, which are in the caller."""
+    """A caller or callee, and the lines of the calls, from 1, which are in the caller."""
 
-    place: DefinitionEntry
+    place: CodeDefinition
     lines: list[int]
     certainty: str
 
@@ -37,7 +28,7 @@ class CallEntry(ReplyData, frozen=True):
 class CalledDefinition(ReplyData, frozen=True):
     """One definition of the name; the numbers are what was left out of the lists."""
 
-    place: DefinitionEntry
+    place: CodeDefinition
     callers: list[CallEntry]
     callees: list[CallEntry]
     more_callers: int
