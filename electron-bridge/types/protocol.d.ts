@@ -637,6 +637,7 @@ export interface SharingSection {
   mode?: 'read' | 'read-write';
   endpoint?: string;
   region?: string;
+  base?: string;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */
@@ -1578,6 +1579,7 @@ export interface SearchReply {
   type: string;
   isComplete?: boolean;
   facets?: SearchFacets;
+  gap?: string;
 }
 
 /** Best first, and how each repository was searched. */

@@ -5,12 +5,13 @@ Its imports are heavier than the start of the kernel: it is imported with the fi
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from codekernel.base.base_session import BaseSession
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
 from codekernel.domain.index import EndpointAsk, Hit, Repo
@@ -34,7 +35,6 @@ if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.agent.code_queries.context import RepositoryContext
     from codekernel.callgraph.graph import LiveCallGraph
     from codekernel.conversation.retriever import RepositoryAccess
-    from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
     from codekernel.remote.remote_models import RemoteModels
     from codekernel.runtime.late_services import TeamServices
@@ -169,10 +169,19 @@ class Workspace:
 
     repo: Repo
     index: RepositoryIndex
-    searcher: Searcher
+    local_searcher: Searcher
     reranker: SelectedReranker
     call_graph: "Lazy[LiveCallGraph]"
     unsubscribe_settings: Callable[[], None]
+    # What the team's base has of the repository, if the settings name one.
+    base: BaseSession | None = None
+
+    @property
+    def searcher(self) -> Searcher:
+        """Return a searcher of the repository, for one search."""
+        return (
+            self.base.cover(self.local_searcher, self.index) if self.base else self.local_searcher
+        )
 
     def list_asks(self) -> tuple[EndpointAsk, ...]:
         """Return what remote models would be sent of the repository, if somebody allows it."""
@@ -186,9 +195,12 @@ class Workspace:
         answers = [it.answer_ask(model, allowed=allowed) for it in (self.index, self.reranker)]
         return any(answers)
 
-    def narrow_searcher(self, vector_indexes: "Sequence[VectorIndex]" = ()) -> Searcher:
+    def narrow_searcher(self, configs: Collection[str] = ()) -> Searcher:
         """Return a searcher with some of the vectors; by words alone without any."""
-        return replace(self.searcher, index=NarrowedIndexView(self.index, vector_indexes))
+        searcher = self.searcher
+        pairs = zip(self.index.vector_indexes, searcher.index.vector_indexes, strict=False)
+        chosen = [each for local, each in pairs if local.config.name in configs]
+        return replace(searcher, index=NarrowedIndexView(searcher.index, chosen))
 
     def build_repository_access(self, *, has_mirror: bool) -> "RepositoryAccess":
         """Return the repository as a conversation needs it."""
@@ -256,6 +268,9 @@ def open_workspace(  # noqa: PLR0913 - what it is made of
             "restore_index": team.restore_index,
             "get_remote_models": team.get_remote_models,
         }
+    base = team.make_base_session(repo.path) if team else None
+    if base:
+        shared["elsewhere"] = base
     index = RepositoryIndex(repo.path, folder, get_model_pool, throttle, **shared)
     get_remote_models = team.get_remote_models if team else None
 
@@ -264,10 +279,13 @@ def open_workspace(  # noqa: PLR0913 - what it is made of
 
     logger.info("opened the workspace of %s", repo.name)
     reranker = SelectedReranker(repo.path, settings, get_model_pool, get_remote_models)
-    searcher = Searcher(repo.path, index, reranker, throttle, index.recover_from)
+    describe_gap = base.describe_gap if base else lambda: ""
+    searcher = Searcher(
+        repo.path, index, reranker, throttle, index.recover_from, describe_gap=describe_gap
+    )
     unsubscribe = settings.subscribe(reconfigure)
     return Workspace(
-        repo, index, searcher, reranker, Lazy(lambda: open_call_graph(index)), unsubscribe
+        repo, index, searcher, reranker, Lazy(lambda: open_call_graph(index)), unsubscribe, base
     )
 
 

@@ -23,7 +23,7 @@ from codekernel.search.pipeline import Searcher
 from codekernel.search.query_parser import parse_query
 from codekernel.search.query_syntax import parse_search_expression
 from codekernel.search.retrieval import SearchableIndex, SemanticIndex
-from codekernel.storage.index_store import IndexStore
+from codekernel.search.searchable import SearchableStore
 
 # Of ten repositories in seven languages, 353 queries in English and Chinese, the right file among
 # the first ten and NDCG@10 (scripts/bench.py federation): ranks in turn .83 .36, scores as they are
@@ -108,7 +108,7 @@ class _RecordedIndex:
     cosines: dict[int, float] = field(default_factory=dict)
 
     @property
-    def store(self) -> IndexStore:
+    def store(self) -> SearchableStore:
         """Return the catalog and the lexical index."""
         return self.index.store
 
@@ -165,6 +165,7 @@ def search_repositories(
                 outcomes.append(RepositoryOutcome(name, error=str(error)))
             else:
                 ranked.append(one)
+                gap = gap or one.found.gap
                 outcomes.append(RepositoryOutcome(name, len(one.found.hits), gap=gap))
     if refusals and len(refusals) == len(outcomes):
         raise refusals[0]

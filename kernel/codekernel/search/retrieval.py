@@ -16,8 +16,7 @@ from codekernel.search.boosts import (
 )
 from codekernel.search.filters import NO_FILTERS, Filters
 from codekernel.search.query_parser import QUERY_STOPWORDS, Query
-from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.index_store import IndexStore
+from codekernel.search.searchable import SearchableCatalog, SearchableStore
 
 # A filter rejects most candidates, so more are retrieved.
 FILTERED_CANDIDATES_FACTOR = 10
@@ -63,7 +62,7 @@ class SearchableIndex(Protocol):
     """The index of one repository."""
 
     @property
-    def store(self) -> IndexStore:
+    def store(self) -> SearchableStore:
         """Return the catalog and the lexical index."""
 
     @property
@@ -79,7 +78,7 @@ class NarrowedIndexView:
     vector_indexes: Sequence[SemanticIndex] = ()
 
     @property
-    def store(self) -> IndexStore:
+    def store(self) -> SearchableStore:
         """Return the catalog and the lexical index."""
         return self.index.store
 
@@ -170,7 +169,7 @@ def _assign_cosines(
 
 
 def search_indexes(
-    store: IndexStore,
+    store: SearchableStore,
     vector_indexes: Sequence[SemanticIndex],
     query: Query,
     count: int,
@@ -207,7 +206,7 @@ def has_match(query: Query, candidates: Candidates) -> bool:
     return any(cosine >= MIN_COSINE for nearest in candidates.semantic for _, cosine in nearest[:1])
 
 
-def find_mentioned_chunks(catalog: Catalog, query: Query) -> list[IndexedChunk]:
+def find_mentioned_chunks(catalog: SearchableCatalog, query: Query) -> list[IndexedChunk]:
     """Return the chunks of the files that the query mentions: at the line, or all of a file.
 
     The lexical index alone may not retrieve them.
