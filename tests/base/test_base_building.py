@@ -5,15 +5,17 @@ import time
 from pathlib import Path
 
 import pytest
-from base.base_world import API, WEB, BaseWorld
-from codekernel.base.base_place import find_base_place, require_conditional_writes
+from base.base_world import API, SECRET, WEB, BaseWorld
+from codekernel.base.base_place import StoreUnsafe, find_base_place, require_conditional_writes
 from codekernel.base.build_engines import LocalEngine
 from codekernel.base.manifest import read_manifest
 from codekernel.base.part_building import ROWS_SUFFIX
 from codekernel.base.sources import find_sources
 from codekernel.errors import StorageError, WrongParam
-from codekernel.sharing.object_store import StoreUnavailable
+from codekernel.sharing.object_store import ObjectStore, StorePlace, StoreUnavailable
+from codekernel.sharing.team import OpenedStore
 from codekernel.storage.base.base_table import BaseTableError
+from sharing.test_object_store import serve
 
 
 def test_a_base_has_the_chunks_of_all_repositories(world: BaseWorld) -> None:
@@ -129,6 +131,14 @@ def test_a_name_that_is_none_is_explained(world: BaseWorld, name: str) -> None:
 def test_a_folder_keeps_what_is_there(world: BaseWorld) -> None:
     require_conditional_writes(world.opened.store)
     assert list(world.store_folder.rglob("probes/*")) == []
+
+
+def test_a_store_that_ignores_conditions_is_not_written(world: BaseWorld) -> None:
+    with serve(200, "") as endpoint:
+        place = StorePlace("s3://team", endpoint, credentials="key:secret")
+        world.opened = OpenedStore(ObjectStore(place, {}), SECRET)
+        with pytest.raises(StoreUnsafe, match="would lose rows in it, so none is written"):
+            world.build()
 
 
 def test_a_store_that_is_not_there_is_explained(world: BaseWorld) -> None:

@@ -67,13 +67,13 @@ class BaseRequests:
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name, self._clock = name, clock
-        self._retry_at = -float("inf")
+        self._retry_at, self._reason = -float("inf"), ""
         self._places = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
 
     def run(self, request: Callable[[], Result], deadline: Deadline) -> Result:
         """Return what a request returns, or raise BaseUnavailable."""
         if self._clock() < self._retry_at:
-            raise self._fail("it has just failed and is left alone for some seconds", is_new=False)
+            raise self._describe(self._reason)
         if not self._places.acquire(blocking=False):
             raise self._fail("it does not answer what was asked before")
         answers: queue.SimpleQueue[tuple[Result | None, Exception | None]] = queue.SimpleQueue()
@@ -97,10 +97,12 @@ class BaseRequests:
             raise self._fail(reason) from error
         return found  # type: ignore[return-value]
 
-    def _fail(self, reason: str, *, is_new: bool = True) -> BaseUnavailable:
-        if is_new:
-            self._retry_at = self._clock() + BACKOFF_SECONDS
-            logger.info("the base %s: %s", self._name, reason)
+    def _fail(self, reason: str) -> BaseUnavailable:
+        self._retry_at, self._reason = self._clock() + BACKOFF_SECONDS, reason
+        logger.info("the base %s: %s", self._name, reason)
+        return self._describe(reason)
+
+    def _describe(self, reason: str) -> BaseUnavailable:
         return BaseUnavailable(f"The team's base {self._name} cannot be searched now: {reason}")
 
 
