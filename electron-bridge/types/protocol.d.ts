@@ -637,6 +637,7 @@ export interface SharingSection {
   mode?: 'read' | 'read-write';
   endpoint?: string;
   region?: string;
+  base?: string;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */
@@ -1576,6 +1577,7 @@ export interface SearchReply {
   type: string;
   isComplete?: boolean;
   facets?: SearchFacets;
+  gap?: string;
 }
 
 /** Best first, and how each repository was searched. */

@@ -16,6 +16,7 @@ from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
+    from codekernel.base.base_session import BaseSession, RepositoryBase
     from codekernel.conversation.conversations import Conversations
     from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
@@ -77,7 +78,7 @@ class TeamServices:
 
             return remote_reranking.open_remote_rerankers(user_data, keys.get)
 
-        self._settings = settings
+        self._settings, self._environ = settings, environ
         self.get_remote_rerankers = Lazy(open_remote)
         self._team, self._packs = Lazy(open_team), Lazy(open_packs)
 
@@ -88,6 +89,20 @@ class TeamServices:
     def get_remote_models(self) -> "RemoteModels":
         """Return the models behind addresses."""
         return self.get_remote_rerankers().models
+
+    def make_base_session(self, root: Path) -> "BaseSession | None":
+        """Return what opens the base of the settings for a repository; None if none is named."""
+        sharing = self._settings.current.sharing
+        if not sharing.store or not sharing.base:
+            return None
+        from codekernel.base.base_session import BaseSession  # noqa: PLC0415 - with the first base
+
+        def open_base(root: Path) -> "RepositoryBase | None":
+            from codekernel.base.base_opening import open_repository_base  # noqa: PLC0415 - LanceDB
+
+            return open_repository_base(root, self._team(), sharing.base, self._environ)
+
+        return BaseSession(root, open_base)
 
     def restore_index(
         self,

@@ -66,8 +66,8 @@ from codekernel.search.retrieval import (
     retrieve_candidates,
 )
 from codekernel.search.scopes import resolve_scopes
+from codekernel.search.searchable import SearchableStore
 from codekernel.search.text_scan import MAX_MATCHES, find_regex_matches, scan_texts
-from codekernel.storage.index_store import IndexStore
 
 # Candidates of each list, however many hits are wanted: the totals of files and the scale of the
 # cosines depend on the candidates, and so would the order. NDCG@10 of the repositories in English
@@ -99,7 +99,7 @@ MAX_ATTEMPTS = 3
 RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
 # Takes an error and the store it came from; returns whether there is another store to search now.
-RecoverFunction = Callable[[BaseException, IndexStore], bool]
+RecoverFunction = Callable[[BaseException, SearchableStore], bool]
 
 
 class Ranking(NamedTuple):
@@ -251,6 +251,8 @@ class Searcher:
     recover: RecoverFunction = lambda _error, _store: False
     # Of a person who may not read everything: the paths that are there for them.
     is_readable: Callable[[str], bool] | None = None
+    # What was not searched, as a sentence.
+    describe_gap: Callable[[], str] = lambda: ""
 
     def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
         """Return the hits of ``run_search``."""
@@ -331,7 +333,7 @@ class Searcher:
         marked = find_regex_matches(expression, [hit.content for hit in hits])
         highlight_terms = [*query.terms, *expression.exact_strings, *marked]
         ranked = tuple(each.chunk for each in ranking.chunks)
-        found = HitList(hits, highlight_terms, ranking.is_complete, ranked)
+        found = HitList(hits, highlight_terms, ranking.is_complete, self.describe_gap(), ranked)
         return found, len(hits) == len(selected)
 
     def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, bool]]:
