@@ -90,12 +90,10 @@ EXACT_RANK_DECAY = 0.999
 # Of what matches as a whole, or not at all: a score that is no matter of degree.
 _LITERAL_SIGNALS = frozenset({Signal.EXACT})
 
-# A settings change closes models and replaces the chunks by those of another size; a search that
-# meets it is repeated, and may meet the one and then the other.
+# A search that meets a settings change is repeated: models are closed, then chunks are replaced.
 MAX_ATTEMPTS = 3
 
-# Returns the evidence that each text answers a query (ranking.py), as what it adds to the logarithm
-# of a score; empty if no reranker is selected or usable.
+# Returns what each text adds to the logarithm of a score; nothing without a usable reranker.
 RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
 # Takes an error and the store it came from; returns whether there is another store to search now.
