@@ -15,6 +15,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import HitList
 from codekernel.domain.lexical_tokenizer import word_set
 from codekernel.indexing.index_plan import IndexTimings
+from codekernel.indexing.index_state import WorkRequest
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
@@ -34,6 +35,11 @@ class OverlayHarness(IndexHarness):
     """An index whose files may be in a base."""
 
     session: BaseSession
+
+    def rescan(self) -> None:
+        """Compare every file, whether the watcher has noticed a change or not."""
+        self.index._worker.post(WorkRequest(needs_scan=True))
+        self.wait_until_idle()
 
     def find(self, query: str, limit: int = 10) -> HitList:
         alone = Searcher(self.root, self.index, describe_gap=self.session.describe_gap)

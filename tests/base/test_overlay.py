@@ -16,7 +16,6 @@ from base.overlay_world import (
     search_alone,
 )
 from codekernel.errors import WrongParam
-from codekernel.indexing.index_state import WorkRequest
 from indexing.harness import IndexHarness
 
 
@@ -65,8 +64,7 @@ def test_edits_renames_deletes_and_switches_hide_what_they_replace(
     with open_over_base(world, checkout, "over") as over:
         for turn in range(6):
             done = [changes.change() for _ in range(8)]
-            over.index._worker.post(WorkRequest(needs_scan=True))
-            over.wait_until_idle()
+            over.rescan()
             with open_alone(world, checkout, f"alone{turn}") as alone:
                 assert compare(over, alone) == "", done
 

@@ -6,6 +6,7 @@ term_statistics.py   how many chunks have a term
 part_building.py     some files -> rows, file list and term counts: the work of one worker
 part_worker.py       such a worker as a child process
 build_engines.py     where workers run: processes of this machine
+ray_engine.py        the same on a cluster of Ray
 sources.py           repositories -> parts to build
 base_building.py     parts -> table -> indexes -> a published tag
 base_reader.py       a base at its tag; one repository of it, with a deadline

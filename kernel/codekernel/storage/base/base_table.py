@@ -240,6 +240,13 @@ class BaseTable:
             search = search.refine_factor(depth.refine) if depth.refine else search
             return self._collect(search, repo, limit, [*CHUNK_COLUMNS, DISTANCE])
 
+    def search_exactly(self, vector: npt.NDArray[np.float32], limit: int) -> list[Row]:
+        """Return what ``search_vectors`` would if every vector of the table was compared."""
+        with _translate_errors():
+            search = self._table.search(vector, vector_column_name=VECTOR)
+            search = search.distance_type("cosine").bypass_vector_index()
+            return self._collect(search, "", limit, [*CHUNK_COLUMNS, DISTANCE])
+
     def list_chunks(self, repo: str, paths: Sequence[str]) -> list[Row]:
         """Return the chunks of some files, with their terms."""
         if not paths:
