@@ -48,8 +48,7 @@ from codekernel.runtime.sessions import (
     SessionSupervisor,
     SessionTable,
 )
-from codekernel.settings.live import LiveSettings
-from codekernel.settings.offered_models import OfferedModels
+from codekernel.settings.live import LiveSettings, OfferedModels
 from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault

@@ -7,7 +7,7 @@ from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path
 from codekernel.errors import WrongParam
 from codekernel.files.reading import read_lines
 from codekernel.handlers.context import session_router
-from codekernel.protocol.messages.places import (
+from codekernel.protocol.messages.code_queries import (
     CalledDefinition,
     CallEntry,
     DefinitionEntry,

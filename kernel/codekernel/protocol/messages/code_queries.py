@@ -1,4 +1,7 @@
-"""What a change of a place reaches, the commits behind it, and code that is like it."""
+"""What a change of a place reaches, the commits behind it, code that is like it.
+
+For editors: who calls a definition, and what it calls.
+"""
 
 from typing import Annotated
 
@@ -6,6 +9,52 @@ from msgspec import Meta
 
 from codekernel.protocol.envelope import Message, ReplyData
 from codekernel.protocol.messages.search import SearchResult
+
+
+class GetCalls(Message, frozen=True, tag="getCalls"):
+    """Ask who calls a definition, and what it calls; an addition to the document.
+
+    ``symbol`` is a name, or one with those around it: Class.name.
+    """
+
+    symbol: Annotated[str, Meta(min_length=1)]
+
+
+class DefinitionEntry(ReplyData, frozen=True):
+    """A definition, or code outside of all (kind ``file``); lines from 0, the last is out."""
+
+    symbol: str
+    kind: str
+    file_path: str
+    begin_line: int
+    end_line: int
+
+
+class CallEntry(ReplyData, frozen=True):
+    """A caller or callee, and the lines of the calls, from 0, which are in the caller."""
+
+    place: DefinitionEntry
+    lines: list[int]
+    certainty: str
+
+
+class CalledDefinition(ReplyData, frozen=True):
+    """One definition of the name; the numbers are what was left out of the lists."""
+
+    place: DefinitionEntry
+    callers: list[CallEntry]
+    callees: list[CallEntry]
+    more_callers: int
+    more_callees: int
+
+
+class GetCallsReply(ReplyData, frozen=True):
+    """Definitions of one name are apart; ``behind`` files have not been read yet."""
+
+    definitions: list[CalledDefinition]
+    more: int
+    behind: int
+
 
 MAX_IMPACT_DEPTH = 6
 
