@@ -31,7 +31,7 @@ class KernelControl:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services of the kernel for one client, built by app.py.
+    """The services of the kernel for one client, built by app/.
 
     ``stop``, ``stopping`` and ``watch_repos`` are about this client alone.
     """
