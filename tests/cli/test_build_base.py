@@ -24,7 +24,8 @@ def build_base(user_data: Path, **options: object) -> int:
         "repo": [],
         "repos": None,
         "on": "local",
-        "workers": 1, "ray_address": "auto",
+        "workers": 1,
+        "ray_address": "auto",
     }
     return run_build_base(Namespace(user_data=str(user_data), **defaults | options))
 

@@ -4,8 +4,7 @@ Importing this package fills the two routers of context.py: with the handlers th
 needs, and with the messages whose handlers are imported by the first of them. Modules:
 
     context.py        services and routers
-    kernel.py         the kernel that clients share
-    repos.py          start, stop, repositories and sessions
+    kernel.py         the kernel that clients share: start, stop, repositories and sessions
     conversation.py   conversations and turns of the agent
     settings.py       API keys, settings, local models, hardware
 
@@ -23,20 +22,18 @@ and late:
 from importlib import import_module
 
 from codekernel.dispatch.routing import Lane
-from codekernel.handlers import conversation, kernel, repos, settings
+from codekernel.handlers import conversation, kernel, settings
 from codekernel.handlers.context import FOLLOWING_END, main_router, session_router
 from codekernel.protocol.messages import (
     agent_sessions,
     code_queries,
-    folders,
-    places,
+    repos,
     search,
 )
 from codekernel.protocol.messages import kernel as kernel_messages
 from codekernel.protocol.messages import settings as endpoints
-from codekernel.protocol.messages.repos import ReadLines
 
-__all__ = ["conversation", "kernel", "preload_search", "repos", "settings"]
+__all__ = ["conversation", "kernel", "preload_search", "settings"]
 
 _SEARCH = f"{__name__}.search"
 _FOLDERS = f"{__name__}.folders"
@@ -60,7 +57,9 @@ session_router.expect_late(
     search.MeasureEmbedding,
 )
 main_router.expect_late(_SEARCH, Lane.OWN_THREAD, search.SearchRepos)
-session_router.expect_late(f"{__name__}.places", Lane.OWN_THREAD, ReadLines, places.GetCalls)
+session_router.expect_late(
+    f"{__name__}.places", Lane.OWN_THREAD, repos.ReadLines, code_queries.GetCalls
+)
 session_router.expect_late(
     f"{__name__}.code_queries",
     Lane.OWN_THREAD,
@@ -75,11 +74,11 @@ main_router.expect_late(
     endpoints.ListEndpointModels,
     endpoints.TestApi,
 )
-main_router.expect_late(_FOLDERS, Lane.OWN_THREAD, folders.ListFolders, folders.PreviewFolder)
+main_router.expect_late(_FOLDERS, Lane.OWN_THREAD, repos.ListFolders, repos.PreviewFolder)
 main_router.expect_late(
     f"{__name__}.indexes", Lane.OWN_THREAD, kernel_messages.GetIndexes, kernel_messages.CleanIndexes
 )
-main_router.expect_late(_FOLDERS, Lane.MAIN, folders.RegisterFolder)
+main_router.expect_late(_FOLDERS, Lane.MAIN, repos.RegisterFolder)
 main_router.expect_late(
     _AGENT_SESSIONS,
     Lane.OWN_THREAD,

@@ -11,8 +11,7 @@ from codekernel.protocol.messages.agent_sessions import FollowingEnded
 from codekernel.protocol.messages.kernel import KernelInfo, KernelStatus
 from codekernel.runtime.sessions import Session, SessionSupervisor
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.settings.live import LiveSettings
-from codekernel.settings.offered_models import OfferedModels
+from codekernel.settings.live import LiveSettings, OfferedModels
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry
 
 if TYPE_CHECKING:  # a third of a second, which the first task can wait for
@@ -32,7 +31,7 @@ class KernelControl:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services of the kernel for one client, built by app.py.
+    """The services of the kernel for one client, built by app/.
 
     ``stop``, ``stopping`` and ``watch_repos`` are about this client alone.
     """

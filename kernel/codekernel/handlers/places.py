@@ -7,10 +7,10 @@ from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.errors import WrongParam
 from codekernel.files.reading import read_lines
 from codekernel.handlers.context import session_router
-from codekernel.protocol.messages.code_queries import CodeDefinition
-from codekernel.protocol.messages.places import (
+from codekernel.protocol.messages.code_queries import (
     CalledDefinition,
     CallEntry,
+    CodeDefinition,
     GetCalls,
     GetCallsReply,
 )

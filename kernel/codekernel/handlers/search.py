@@ -73,7 +73,8 @@ MAX_TIMED_TEXTS = 48
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
-    select_repositories([session.repo], None, message.query)  # what repo: says must be this one
+    if "repo:" in message.query:  # what it says must be this one
+        select_repositories([session.repo], None, message.query)
     limit = message.limit or session.services.settings.current.search_limit
     workspace = session.workspace
     searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()

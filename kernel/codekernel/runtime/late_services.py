@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.settings.live import LiveSettings
-from codekernel.settings.offered_models import OfferedModels
+from codekernel.settings.live import LiveSettings, OfferedModels
 from codekernel.storage.safe_files import remove_stale_temporaries
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault

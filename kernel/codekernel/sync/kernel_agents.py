@@ -24,9 +24,8 @@ from codekernel.domain.turn_events import PermissionRequested, PermissionSettled
 from codekernel.errors import KernelError, StorageError
 from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.settings.live import LiveSettings
+from codekernel.settings.live import LiveSettings, OfferedModels
 from codekernel.settings.local_models import choose_model
-from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 from codekernel.sync.agents import AgentBackend, AgentRegistry, McpServerCommand
