@@ -1,7 +1,6 @@
 """Who may come in, and what is to be had there: token, cookie, Host, Origin, files."""
 
 import re
-import re
 import socket
 from pathlib import Path
 
