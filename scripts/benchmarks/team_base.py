@@ -189,11 +189,18 @@ class BaseBench:
         cpu = count_cpu(resource.RUSAGE_SELF) - before
         print(f"  CPU of the committer {cpu:.1f} s", flush=True)
 
+    @property
+    def _model(self) -> Path:
+        model = self._plan.configs[0].model
+        if not isinstance(model, Path):
+            raise AssertionError("the base is embedded here")
+        return model
+
     def _measure_first_answer(self) -> bool:
         """Ask words and vectors of a table that was just opened, then more of them."""
         questions = [query for each in self._questions.values() for query, _ in each]
         name = next(iter(self._questions))
-        with self._pool.acquire_embedder(self._plan.configs[0].model, Performance()) as embedder:
+        with self._pool.acquire_embedder(self._model, Performance()) as embedder:
             vectors = [embedder.embed_query(query) for query in questions]
         began = time.perf_counter()
         base = open_base(self._place)
@@ -217,7 +224,7 @@ class BaseBench:
 
     def _measure_recall(self) -> bool:
         table = BaseTable(self._place.table)
-        with self._pool.acquire_embedder(self._plan.configs[0].model, Performance()) as embedder:
+        with self._pool.acquire_embedder(self._model, Performance()) as embedder:
             queries = [query for each in self._questions.values() for query, _ in each]
             vectors = [embedder.embed_query(query) for query in queries[:100]]
         shares = []

@@ -78,6 +78,10 @@ export async function search(host, place, page) {
   await viewer.getByText('Say hello.').waitFor();
   assert.deepEqual(await findViolations(page), []);
   await takeScreenshots(page, 'viewer');
+  await page.keyboard.press('g');
+  await page.keyboard.type('2');
+  await page.keyboard.press('Enter');
+  await viewer.locator('.code-line.hit').filter({ hasText: 'Say hello.' }).waitFor();
   await page.keyboard.press('Escape');
   await viewer.waitFor({ state: 'detached' });
 

@@ -135,6 +135,8 @@ export const searchEn = {
   'viewer.copyPlace': 'Copy path:line',
   'viewer.copyLines': 'Copy lines',
   'viewer.lines': 'Lines {from} to {to} of {count}',
+  'viewer.goTo': 'Go to line',
+  'viewer.goTo.hint': 'Number and Enter; g leads here',
   'viewer.above': 'Show more above',
   'viewer.below': 'Show more below',
   'viewer.changed': 'The file has changed since; the marked lines may be others now.',

@@ -130,6 +130,8 @@ export const searchZh = {
   'viewer.copyPlace': '复制 路径:行号',
   'viewer.copyLines': '复制这些行',
   'viewer.lines': '第 {from} 到 {to} 行，共 {count} 行',
+  'viewer.goTo': '转到行',
+  'viewer.goTo.hint': '输入行号后按 Enter；按 g 跳到这里',
   'viewer.above': '显示上方更多',
   'viewer.below': '显示下方更多',
   'viewer.changed': '文件之后有改动，标出的行可能已不同。',
