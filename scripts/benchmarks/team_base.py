@@ -193,7 +193,7 @@ class BaseBench:
     def _model(self) -> Path:
         model = self._plan.configs[0].model
         if not isinstance(model, Path):
-            raise AssertionError("the base is embedded here")
+            raise TypeError("the base is embedded here")
         return model
 
     def _measure_first_answer(self) -> bool:

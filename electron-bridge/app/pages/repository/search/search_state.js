@@ -13,7 +13,7 @@ import { ALL, OWN } from './scope.js';
 /** @typedef {{ query: string, scope: Scope, limit: number | null, accuracy: boolean,
  *   isMore: boolean }} Question */
 /** @typedef {Pick<import('../../../../types/protocol.d.ts').SearchReply, 'isComplete' | 'facets'> &
- *   { results: SearchResult[], repos?: SearchedRepo[], ms: number }} Answer */
+ *   { results: SearchResult[], repos?: SearchedRepo[], gap?: string, ms: number }} Answer */
 
 /** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
