@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from support import folder_costs
+from support.environ import Environ
 from support.kernel_process import KernelProcess
 from support.process_tests import PROCESS_TESTS, is_process_test, starts_process
 from support.slowest_first import deal_items
@@ -47,6 +48,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
     items[:] = deal_items(items, workers)
+
+
+@pytest.fixture
+def environ() -> Iterator[Environ]:
+    """The environment of this process, which libraries read; after the test as it was before."""
+    before = dict(os.environ)
+    yield os.environ
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture

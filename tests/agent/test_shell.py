@@ -11,6 +11,7 @@ from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import ToolLimits
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
+from support.environ import Environ
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="written for a POSIX shell")
 
@@ -104,10 +105,10 @@ def test_a_cancelled_command_is_ended(repo: Path, context: ToolContext, call: Ca
 
 
 def test_a_command_sees_nothing_of_what_is_meant_for_the_kernel(
-    call: Call, monkeypatch: pytest.MonkeyPatch
+    call: Call, environ: Environ
 ) -> None:
-    monkeypatch.setenv("CODEKERNEL_USER_DATA", "/private")
-    monkeypatch.setenv("OTHER", "kept")
+    environ["CODEKERNEL_USER_DATA"] = "/private"
+    environ["OTHER"] = "kept"
     text = call("run_command", command="env").text
     assert "CODEKERNEL_" not in text
     assert "OTHER=kept\n" in text

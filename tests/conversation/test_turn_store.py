@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import UndoResult, UndoState
 from codekernel.domain.turn_events import AnswerDelta, TurnDone
 from codekernel.storage.vault.vault import ModelUsage
@@ -164,7 +163,7 @@ def test_a_file_in_the_place_of_the_folder_is_set_aside(world: World) -> None:
     world.model.script = [reply_text("Still here.")]
     folder = world.files.history_path(1).parent
     folder.write_text("in the way", encoding="utf-8")
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+    with world.begin("Session") as turn:
         events = list(turn.stream_events())
     assert (last(events).outcome, last(events).unsaved) == ("done", "")
     assert stored(world)["history"][0]["answer"] == "Still here."

@@ -66,6 +66,7 @@ from support.chat_server import (
     reply_text,
     usage,
 )
+from support.environ import Environ
 
 HALF_AN_ANSWER = (TextDelta("Hello"), TokensUsed(QUESTION_TOKENS, 1, exact=False))
 
@@ -247,9 +248,9 @@ def test_an_echoed_key_is_not_shown(answer: list[Step]) -> None:
 
 
 def test_an_environment_that_cannot_work_is_told_when_something_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
+    environ: Environ,
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/at/all.pem")
+    environ["SSL_CERT_FILE"] = "/nowhere/at/all.pem"
     with ChatServer([reply_text("x")]) as server:
         events, sentence = failing(backend_at(server.url))
         assert server.received == []
@@ -355,12 +356,10 @@ def test_a_stop_ends_a_connection_that_does_not_come_about() -> None:
     assert events == []
 
 
-def test_a_stop_ends_a_secure_connection_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_ends_a_secure_connection_too(tmp_path: Path, environ: Environ) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    environ["SSL_CERT_FILE"] = str(tmp_path / "ca.pem")
     with ChatServer(
         [[delta("x"), WaitForDisconnect()]], tls=server_side(authority.issue_cert(HOST))
     ) as server:

@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
+from codekernel.indexing.files_elsewhere import NOTHING_ELSEWHERE
 from codekernel.indexing.team_index import TeamIndexTaker
 from codekernel.packs.pack_opening import PackOpener
 from codekernel.storage.index_store import open_empty_index
@@ -75,10 +76,10 @@ def test_a_pack_is_asked_for_once(world: PackWorld) -> None:
         return False
 
     with world.open("ann", world.root, shares=False) as ann, open_empty_index() as empty:
-        taker = TeamIndexTaker(world.root, ann.folder, restore)
+        taker = TeamIndexTaker(world.root, ann.folder, restore, NOTHING_ELSEWHERE)
         for _ in range(2):
             assert not taker.fetch(empty, world.plan, CancelToken())
-        assert not TeamIndexTaker(world.root, ann.folder, restore).fetch(
+        assert not TeamIndexTaker(world.root, ann.folder, restore, NOTHING_ELSEWHERE).fetch(
             ann.index.store, world.plan, CancelToken()
         )
     assert asked == [world.root]

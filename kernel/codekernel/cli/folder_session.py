@@ -82,6 +82,7 @@ class FolderSession:
         if fields["accuracy"]:
             gaps += self._describe_reranker()
         gaps += describe_gaps(status, wants_vectors=fields.get("semantic", True))
+        gaps += filter(None, [found.get("gap")])
         return found["results"], [*gaps, *self.notices]
 
     def _wait_for_results(
