@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from support import folder_costs
 from support.environ import Environ
 from support.kernel_process import KernelProcess
 
@@ -36,7 +37,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set no deadlines, for busy machines; use fewer examples in the fast lane."""
+    """Set no deadlines, for busy machines; use fewer examples in the fast lane; count costs."""
+    folder_costs.register(config)
     from hypothesis import settings  # noqa: PLC0415 - half a second
 
     examples = FAST_LANE_EXAMPLES if is_fast_lane(config) else DEFAULT_EXAMPLES

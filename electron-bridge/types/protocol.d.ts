@@ -1066,6 +1066,13 @@ export interface FoundName {
   line: number;
 }
 
+/** A mean difference of NDCG@10, and its interval of 95 %. */
+export interface GainEntry {
+  mean: number;
+  low: number;
+  high: number;
+}
+
 /** A chat model as a list shows it; but for the name, additions, if they are known. */
 export interface GenerationModelEntry {
   name: string;
@@ -1745,6 +1752,35 @@ export interface ToolUseBlock {
   input: Record<string, unknown>;
 }
 
+/**
+ * Learn how much each signal counts in the open repository; an addition to the document.
+ * `questions` come newest first; none at all removes what was learned.
+ */
+export interface TuneRanking {
+  type: 'tuneRanking';
+  questions: TuningQuestion[];
+}
+
+/**
+ * Whether there are learned weights now, and what they gain on the questions set aside. `weights`
+ * are factors of the defaults: those in force if `kept`, else those that did not hold.
+ */
+export interface TuneRankingReply {
+  kept: boolean;
+  weights: Record<string, number>;
+  trained: number;
+  setAside: number;
+  before: number;
+  trainingGain: GainEntry;
+  gain: GainEntry;
+}
+
+/** A text, and the files that a search for it should find. */
+export interface TuningQuestion {
+  text: string;
+  filePaths: string[];
+}
+
 /** An element of `history`; after `time` come additions to the document. */
 export interface TurnEntry {
   query: string;
@@ -1873,6 +1909,7 @@ export interface SessionRequests {
   findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
   getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
+  tuneRanking: { fields: Omit<TuneRanking, 'type'>; data: TuneRankingReply };
 }
 
 /** What the kernel says of its own accord. */
@@ -1883,4 +1920,5 @@ export type KernelMessage =
   | Ready
   | ReposChanged
   | SessionCrashed
-  | SessionPrepared;
+  | SessionPrepared
+  | TuneRanking;

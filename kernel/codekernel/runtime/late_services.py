@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.runtime.workspaces import Workspaces
 from codekernel.settings.live import LiveSettings, OfferedModels
+from codekernel.storage.safe_files import remove_stale_temporaries
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
@@ -112,7 +114,9 @@ def make_workspaces(
 
 
 def remove_unfinished_writes(user_data: UserData) -> None:
-    """Remove the temporary files of agents that were killed."""
+    """Remove the temporary files of kernels and agents that were killed."""
     from codekernel.agent.workspace.atomic_write import TemporaryFileLog  # noqa: PLC0415 - after the start
 
     TemporaryFileLog.from_user_data(user_data.root).remove_stale()
+    with suppress(OSError):
+        remove_stale_temporaries(user_data.root)

@@ -36,9 +36,10 @@ from codekernel.domain.index import (
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts, is_any_file_named
-from codekernel.search.filters import Filters, raise_for_unknown_filters
+from codekernel.search.filters import NO_FILTERS, Filters, raise_for_unknown_filters
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.phrase_match import (
+    PhraseMatch,
     boost_phrases,
     measure_phrases,
     select_phrase_candidates,
@@ -55,8 +56,10 @@ from codekernel.search.ranking import (
     group_by_file,
     select_for_reranker,
 )
+from codekernel.search.ranking_weights import DEFAULT_WEIGHTS, RankingWeights, read_weights
 from codekernel.search.related import rank_related
 from codekernel.search.retrieval import (
+    Candidates,
     SearchableIndex,
     has_match,
     retrieve_candidates,
@@ -108,22 +111,58 @@ class Ranking(NamedTuple):
     is_complete: bool = True
 
 
-def search_hybrid(
+class RetrievedQuestion(NamedTuple):
+    """A query, its candidates, and what of it stands word for word in some of them."""
+
+    query: Query
+    candidates: Candidates
+    phrases: Mapping[int, PhraseMatch]
+
+
+def retrieve_question(
     index: SearchableIndex, query: Query, filters: Filters, max_candidates: int
-) -> Ranking:
-    """Rank the chunks that share words or meaning with a query."""
+) -> RetrievedQuestion | None:
+    """Return the chunks that share words or meaning with a query; None if none does."""
     candidates = retrieve_candidates(index, query, max_candidates, filters)
     if not has_match(query, candidates):
-        return Ranking()
-    chunks = candidates.chunks
-    is_unnamed = query.kind in PROSE_KINDS and not is_any_file_named(query, chunks.values())
-    fused = fuse_scores(candidates, query.kind, is_unnamed=is_unnamed)
-    boosted = apply_boosts(query, fused, chunks, is_unnamed=is_unnamed)
-    compared = select_phrase_candidates(query, candidates.lexical, chunks)
-    if compared:
-        texts = index.store.catalog.read_chunk_texts(compared)
-        boosted = boost_phrases(boosted, measure_phrases(query, texts))
-    return Ranking(group_by_file(boosted), candidates.embedded_hashes)
+        return None
+    compared = select_phrase_candidates(query, candidates.lexical, candidates.chunks)
+    texts = index.store.catalog.read_chunk_texts(compared) if compared else {}
+    return RetrievedQuestion(query, candidates, measure_phrases(query, texts) if texts else {})
+
+
+def rank_question(retrieved: RetrievedQuestion, weights: RankingWeights) -> Ranking:
+    """Rank what was retrieved; learned weights are those of sentences."""
+    query, candidates, phrases = retrieved
+    chunks, is_prose = candidates.chunks, query.kind in PROSE_KINDS
+    is_unnamed = is_prose and not is_any_file_named(query, chunks.values())
+    weights = weights if is_prose else DEFAULT_WEIGHTS
+    fused = fuse_scores(candidates, query.kind, weights, is_unnamed=is_unnamed)
+    boosted = apply_boosts(query, fused, chunks, weights, is_unnamed=is_unnamed)
+    if phrases:
+        boosted = boost_phrases(boosted, phrases)
+    return Ranking(group_by_file(boosted, weights), candidates.embedded_hashes)
+
+
+def search_hybrid(
+    index: SearchableIndex,
+    query: Query,
+    filters: Filters,
+    max_candidates: int,
+    weights: RankingWeights = DEFAULT_WEIGHTS,
+) -> Ranking:
+    """Rank the chunks that share words or meaning with a query."""
+    retrieved = retrieve_question(index, query, filters, max_candidates)
+    return rank_question(retrieved, weights) if retrieved else Ranking()
+
+
+def rank_parts(parts: Sequence[RetrievedQuestion | None], weights: RankingWeights) -> Ranking:
+    """Return the order that the parts of one text agree on."""
+    rankings = [rank_question(part, weights) if part else Ranking() for part in parts]
+    if len(rankings) == 1:
+        return rankings[0]
+    embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
+    return Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
 
 
 def _append_ranking(first: Ranking, more: Ranking) -> Ranking:
@@ -230,6 +269,19 @@ class Searcher:
         filters = replace(expression.filters, is_readable=self.is_readable)
         return replace(expression, filters=filters)
 
+    def prepare(self, text: str, limit: int) -> Callable[[RankingWeights], list[str]]:
+        """Retrieve what a text asks for; return what ranks the paths of its hits by weights."""
+        parts = [
+            retrieve_question(self.index, parse_query(part), NO_FILTERS, CANDIDATES)
+            for part in split_long_query(text)
+        ]
+
+        def rank(weights: RankingWeights) -> list[str]:
+            first = islice(drop_overlapping(rank_parts(parts, weights).chunks), limit)
+            return [each.chunk.path for each in first]
+
+        return rank
+
     def find_related(self, path: str, line: int, limit: int) -> list[Hit]:
         """Return the chunks that are most like that at a line, from 1. Raises WrongParam."""
         with self.throttle.query_running():
@@ -246,10 +298,11 @@ class Searcher:
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
         else:
-            ranking = self._rank(expression, query, accuracy=accuracy)
+            weights = read_weights(self.index.store.folder)
+            ranking = self._rank(expression, query, weights, accuracy=accuracy)
             if len(ranking.chunks) < limit:
                 count = min(CANDIDATES_PER_HIT * limit, MAX_CANDIDATES)
-                more = search_hybrid(self.index, query, expression.filters, count)
+                more = search_hybrid(self.index, query, expression.filters, count, weights)
                 ranking = _append_ranking(ranking, more)
         selected = self._select(ranking, limit)
         hits = self._present(selected, ranking.embedded_hashes)
@@ -259,20 +312,24 @@ class Searcher:
         found = HitList(hits, highlight_terms, ranking.is_complete, ranked)
         return found, len(hits) == len(selected)
 
-    def _rank(self, expression: SearchExpression, query: Query, *, accuracy: bool) -> Ranking:
+    def _rank(
+        self,
+        expression: SearchExpression,
+        query: Query,
+        weights: RankingWeights,
+        *,
+        accuracy: bool,
+    ) -> Ranking:
         """Rank what the query asks for, or what the parts of a long one ask for."""
         text = expression.query_text
         is_long = len(text.split()) >= MIN_LONG_QUERY_WORDS
         parts = split_long_query(text) if is_long else (text,)
         questions = [query] if len(parts) == 1 else list(map(parse_query, parts))
-        rankings = [
-            search_hybrid(self.index, question, expression.filters, CANDIDATES)
+        retrieved = [
+            retrieve_question(self.index, question, expression.filters, CANDIDATES)
             for question in questions
         ]
-        ranking = rankings[0]
-        if len(parts) > 1:
-            embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
-            ranking = Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
+        ranking = rank_parts(retrieved, weights)
         # A name, a path or a single error is a matter of words.
         if accuracy and self.rerank and (is_long or query.kind in PROSE_KINDS):
             ranking = rerank_first_files(self.index, query, ranking, self.rerank)

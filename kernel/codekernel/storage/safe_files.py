@@ -6,7 +6,9 @@ block the process. Errors of the operating system become StorageError with advic
 
 import errno
 import os
+import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -153,6 +155,23 @@ _NO_HARDLINK_ERRNOS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno
 def make_temporary_name(prefix: str) -> str:
     """Return a file name that is not taken."""
     return f"{prefix}{os.urandom(8).hex()}.tmp"
+
+
+# Names of replace_file_atomically and create_file_atomically; users have no file of such a name.
+_TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+
+# No write takes as long.
+MAX_TEMPORARY_AGE_SECONDS = 3600.0
+
+
+def remove_stale_temporaries(folder: Path) -> None:
+    """Delete the temporary files in ``folder`` whose processes were killed. Raises OSError."""
+    oldest = time.time() - MAX_TEMPORARY_AGE_SECONDS
+    for entry in folder.iterdir():
+        if _TEMPORARY_NAME.fullmatch(entry.name):
+            with suppress(FileNotFoundError):  # its writer has ended since
+                if entry.lstat().st_mtime < oldest:
+                    entry.unlink()
 
 
 @contextmanager

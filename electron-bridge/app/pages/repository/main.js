@@ -67,7 +67,12 @@ export function mount(main, shell, { repoName = '' }) {
 
   /** @type {Partial<Record<Tab, View>>} */
   const views = {};
-  const panels = { search: panel(), talk: panel(), index: panel(), usage: panel() };
+  const panels = {
+    search: panel('panel-body'),
+    talk: panel('panel-body'),
+    index: panel('panel-body scrolls'),
+    usage: panel('panel-body scrolls'),
+  };
   /** What each tab has in the address. @type {Record<Tab, TabPlace>} */
   const places = { search: {}, talk: {}, index: {}, usage: {} };
   /** @type {Tab | null} */
@@ -146,9 +151,9 @@ export function mount(main, shell, { repoName = '' }) {
   }
 
   /** What a view draws into; it stays while other tabs are shown. */
-  function panel() {
+  function panel(/** @type {string} */ className) {
     const element = document.createElement('div');
-    element.className = 'panel-body';
+    element.className = className;
     return element;
   }
 

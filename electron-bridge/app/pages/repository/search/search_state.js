@@ -9,8 +9,6 @@ import { noteQuery } from './recent_queries.js';
 /** @typedef {{ query: string, limit: number | null, accuracy: boolean, isMore: boolean }} Question */
 /** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
 
-/** One search runs at a time, and the newest waits for it: no longer delay is needed. */
-const DEBOUNCE_MS = 10;
 /** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
 const MORE_FACTOR = 3;
@@ -63,13 +61,14 @@ export class SearchState {
   }
 
   /**
+   * At once, also for each letter: one search runs at a time, and the newest waits for it.
+   *
    * @param {string} query
-   * @param {{ isTyping?: boolean }} [options]
    */
-  search(query, { isTyping = false } = {}) {
+  search(query) {
     clearTimeout(this.#dwell);
     this.query = query;
-    if (query.trim()) this.#start({ limit: null, isMore: false }, isTyping ? DEBOUNCE_MS : 0);
+    if (query.trim()) this.#start({ limit: null, isMore: false });
     else this.#clear();
   }
 
@@ -81,7 +80,7 @@ export class SearchState {
   more() {
     const limit = Math.min(MAX_RESULTS, Math.max(30, this.results.length * MORE_FACTOR));
     this.note();
-    this.#start({ limit, isMore: true }, 0);
+    this.#start({ limit, isMore: true });
   }
 
   /** @param {boolean} accuracy */
@@ -99,12 +98,9 @@ export class SearchState {
     noteQuery(this.repoName, this.answered.query);
   }
 
-  /**
-   * @param {Pick<Question, 'limit' | 'isMore'>} what
-   * @param {number} pause
-   */
-  #start(what, pause) {
-    this.latest.schedule({ query: this.query, accuracy: this.accuracy, ...what }, pause);
+  /** @param {Pick<Question, 'limit' | 'isMore'>} what */
+  #start(what) {
+    this.latest.schedule({ query: this.query, accuracy: this.accuracy, ...what });
   }
 
   #clear() {

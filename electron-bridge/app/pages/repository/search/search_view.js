@@ -72,7 +72,12 @@ export function mountSearch(container, page) {
     return html`<div class="search-head">
         ${searchBox(state, { toResults: () => list.focus(0) })}
         <div class="search-line">
-          <div class="chips" role="group" aria-label=${t('filters.label')}>
+          <div
+            class="chips"
+            role="group"
+            aria-label=${t('filters.label')}
+            ?hidden=${facets.length === 0 && parts.length === 0}
+          >
             ${facets.length > 0 ? facetsButton() : nothing}
             ${filterChips(state.query, parts, setQuery)}
           </div>
