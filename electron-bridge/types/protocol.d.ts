@@ -637,6 +637,7 @@ export interface SharingSection {
   mode?: 'read' | 'read-write';
   endpoint?: string;
   region?: string;
+  base?: string;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */
@@ -824,16 +825,16 @@ export interface AskAgentFolderReply {
   entries: FolderEntryData[];
 }
 
-/** A caller or callee, and the lines of the calls, from 0, which are in the caller. */
+/** A caller or callee, and the lines of the calls, from 1, which are in the caller. */
 export interface CallEntry {
-  place: DefinitionEntry;
+  place: CodeDefinition;
   lines: number[];
   certainty: string;
 }
 
 /** One definition of the name; the numbers are what was left out of the lists. */
 export interface CalledDefinition {
-  place: DefinitionEntry;
+  place: CodeDefinition;
   callers: CallEntry[];
   callees: CallEntry[];
   moreCallers: number;
@@ -911,7 +912,7 @@ export interface ClientEntry {
   repos: string[];
 }
 
-/** A definition; lines count from 1 and include the last one. */
+/** A definition, or code outside of all (kind `file`); lines from 1, the last included. */
 export interface CodeDefinition {
   name: string;
   kind: string;
@@ -973,15 +974,6 @@ export interface DayUsageEntry {
   input_token: number;
   output_token: number;
   cost?: number;
-}
-
-/** A definition, or code outside of all (kind `file`); lines from 0, the last is out. */
-export interface DefinitionEntry {
-  symbol: string;
-  kind: string;
-  filePath: string;
-  beginLine: number;
-  endLine: number;
 }
 
 /** Session -> window: how far the indexing of one file is. */
@@ -1600,6 +1592,7 @@ export interface SearchReply {
   type: string;
   isComplete?: boolean;
   facets?: SearchFacets;
+  gap?: string;
 }
 
 /** Best first, and how each repository was searched. */

@@ -5,15 +5,17 @@ import time
 from pathlib import Path
 
 import pytest
-from base.base_world import API, WEB, BaseWorld
-from codekernel.base.base_place import find_base_place, require_conditional_writes
+from base.base_world import API, SECRET, WEB, BaseWorld
+from codekernel.base.base_place import StoreUnsafe, find_base_place, require_conditional_writes
 from codekernel.base.build_engines import LocalEngine
 from codekernel.base.manifest import read_manifest
 from codekernel.base.part_building import ROWS_SUFFIX
 from codekernel.base.sources import find_sources
 from codekernel.errors import StorageError, WrongParam
-from codekernel.sharing.object_store import StoreUnavailable
+from codekernel.sharing.object_store import ObjectStore, StorePlace, StoreUnavailable
+from codekernel.sharing.team import OpenedStore
 from codekernel.storage.base.base_table import BaseTableError
+from sharing.test_object_store import serve
 
 
 def test_a_base_has_the_chunks_of_all_repositories(world: BaseWorld) -> None:
@@ -131,6 +133,14 @@ def test_a_folder_keeps_what_is_there(world: BaseWorld) -> None:
     assert list(world.store_folder.rglob("probes/*")) == []
 
 
+def test_a_store_that_ignores_conditions_is_not_written(world: BaseWorld) -> None:
+    with serve(200, "") as endpoint:
+        place = StorePlace("s3://team", endpoint, credentials="key:secret")
+        world.opened = OpenedStore(ObjectStore(place, {}), SECRET)
+        with pytest.raises(StoreUnsafe, match="would lose rows in it, so none is written"):
+            world.build()
+
+
 def test_a_store_that_is_not_there_is_explained(world: BaseWorld) -> None:
     world.store_folder.rmdir()
     with pytest.raises(StoreUnavailable, match="no such folder; is it mounted"):
@@ -141,9 +151,11 @@ def test_a_store_that_is_not_there_is_explained(world: BaseWorld) -> None:
 def test_a_worker_that_is_killed_is_replaced_and_its_part_built_again(world: BaseWorld) -> None:
     engine = LocalEngine(1)
     try:
-        engine.start_worker().process.kill()
+        world.build("api", engine=engine)
+        (worker,) = engine._idle
+        worker.process.kill()
         built = world.build(engine=engine)
     finally:
         engine.close()
     assert built.problems == {}
-    assert built.parts_built == 2
+    assert built.parts_built == 1

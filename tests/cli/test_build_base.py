@@ -25,6 +25,7 @@ def build_base(user_data: Path, **options: object) -> int:
         "repos": None,
         "on": "local",
         "workers": 1,
+        "ray_address": "auto",
     }
     return run_build_base(Namespace(user_data=str(user_data), **defaults | options))
 

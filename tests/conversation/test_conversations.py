@@ -277,15 +277,15 @@ def test_a_question_during_a_recovery_waits_for_it_instead_of_being_refused(worl
     def hold_the_recovery() -> None:
         if threading.current_thread() is thread:
             recovering.set()
-            assert may_go_on.wait(20)
+            assert may_go_on.wait(60)
 
     world.model.on_count = hold_the_recovery
     thread = threading.Thread(target=world.conversations.recover)
     thread.start()
-    assert recovering.wait(20)
+    assert recovering.wait(60)
     threading.Timer(0.1, may_go_on.set).start()
     assert answer(world.ask("And now?")) == "Whole."
-    thread.join(20)
+    thread.join(60)
     assert [each["answer"] for each in stored(world)["history"]] == ["Half", "Whole."]
 
 

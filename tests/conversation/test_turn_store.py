@@ -66,6 +66,7 @@ def test_an_answer_on_a_full_disk_is_shown_as_unsaved_and_can_be_read(
     assert (outline.turns, outline.topic, outline.is_unsaved) == (1, "Session", True)
 
 
+@pytest.mark.slow
 def test_what_is_unsaved_is_written_by_itself_as_soon_as_there_is_room(
     world: World, disk: SmallDisk
 ) -> None:
@@ -138,6 +139,7 @@ def test_a_deleted_conversation_does_not_come_back_from_memory(
     assert world.conversations.archive.list_conversations(str(world.place.root)) == []
 
 
+@pytest.mark.slow
 def test_a_note_of_an_undoing_waits_for_room_too(world: World, disk: SmallDisk) -> None:
     world.model.script = [reply_text("Done.")]
     world.ask("Session")

@@ -8,7 +8,7 @@ from codekernel.dispatch.routing import Lane, Router, WorkerLane, run_on_own_thr
 from codekernel.errors import KernelError, Stopping
 from codekernel.protocol.messages.repos import GetRepos
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 
 
 class Noted:

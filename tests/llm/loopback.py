@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from support.loopback_server import LoopbackServer
 
 HOST = "127.0.0.1"
-WAIT_SECONDS = 10
+WAIT_SECONDS = 60
 
 
 @dataclass

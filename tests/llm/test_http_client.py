@@ -211,7 +211,7 @@ def test_an_answer_through_a_socks_proxy_can_be_stopped(environ: Environ) -> Non
         cancel.cancel()
         with pytest.raises(Cancelled):
             list(events)
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
 
 
 def say_hello(http2: Any, stream: int, *, and_hang: bool) -> None:
@@ -275,4 +275,4 @@ def test_an_answer_over_http2_can_be_stopped(authority: trustme.CA) -> None:
         cancel.cancel()
         with pytest.raises(Cancelled):
             list(events)
-        assert hung_up.wait(10)
+        assert hung_up.wait(60)

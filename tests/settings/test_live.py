@@ -200,17 +200,17 @@ def test_the_settings_can_be_read_while_a_listener_is_busy(
 
     def work(_settings: Settings) -> None:
         busy.set()
-        assert may_end.wait(5)
+        assert may_end.wait(60)
 
     live.subscribe(work)
     limited(7)
     updating = threading.Thread(target=live.update)
     updating.start()
-    assert busy.wait(5)
+    assert busy.wait(60)
     assert live.current.search_limit == 7
     live.subscribe(lambda _settings: None)()
     may_end.set()
-    updating.join(5)
+    updating.join(60)
     assert not updating.is_alive()
 
 
@@ -224,7 +224,7 @@ def test_after_many_updates_at_once_the_last_news_is_the_truth(
     for update in updates:
         update.start()
     for update in updates:
-        update.join(5)
+        update.join(60)
     assert len(received) == 16
     assert received[-1] is live.current
 

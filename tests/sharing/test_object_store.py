@@ -72,6 +72,7 @@ def serve(status: int, body: str) -> Iterator[str]:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
+            self.send_header("ETag", '"1"')
             self.end_headers()
             self.wfile.write(body.encode())
 

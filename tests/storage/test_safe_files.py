@@ -78,7 +78,7 @@ def test_readers_see_the_old_or_the_new_content_and_never_half(tmp_path: Path) -
     writer.start()
     while not ended.is_set():
         assert path.read_bytes() in contents
-    writer.join(5)
+    writer.join(60)
 
 
 @posix_only

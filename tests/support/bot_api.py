@@ -25,7 +25,7 @@ TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsawx"
 BOT = {"id": 110201543, "is_bot": True, "first_name": "Code", "username": "code_test_bot"}
 METHOD = re.compile(r"/bot(?P<token>[^/]+)/(?P<method>\w+)")
 MAX_CALLBACK_DATA_BYTES = 64
-MAX_DEADLINE_SECONDS = 30.0
+MAX_DEADLINE_SECONDS = 60.0
 FIRST_SUPERGROUP = -1_000_000_000_000
 
 # What may go wrong on the way: returns "before", "after" (the answer is lost), "half", "error"

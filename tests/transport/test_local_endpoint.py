@@ -20,7 +20,7 @@ from codekernel.transport.local_endpoint import (
 )
 from support.environ import Environ
 
-JOIN_TIMEOUT_SECONDS = 20
+JOIN_TIMEOUT_SECONDS = 60
 Ends = tuple[LocalPipe, LocalPipe]
 
 

@@ -41,6 +41,7 @@ from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.inference.model_folder import read_model_folder
 from codekernel.inference.model_pool import ModelPool
+from codekernel.packs.commits import find_root_commits
 from codekernel.sharing.object_store import ObjectMissing, StoredObject
 from codekernel.storage.base.base_rows import (
     decode_batches,
@@ -253,6 +254,7 @@ class BaseBuilder:
         record = BaseRepository(
             source.label,
             source.commit.commit if source.commit else "",
+            find_root_commits(source.root) if source.commit else (),
             source.commit.prefix if source.commit else "",
             len(files[FILE_COLUMNS[0]]),
             chunks,

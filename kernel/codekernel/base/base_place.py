@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from codekernel.domain.settings import BASE_NAME
 from codekernel.errors import StorageError, WrongParam
 from codekernel.sharing.object_store import (
     ObjectStore,
@@ -20,8 +21,6 @@ from codekernel.sharing.team import OpenedStore
 from codekernel.storage.base.base_table import TablePlace
 
 BASES_PREFIX = "bases/1/"
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 # LanceDB waits longer and tries more often by itself than anybody who searches.
 _LANCE_LIMITS = {"timeout": "10s", "connect_timeout": "2s", "client_max_retries": "1"}
@@ -53,7 +52,7 @@ class BasePlace:
 
 def find_base_place(opened: OpenedStore, name: str, environ: Mapping[str, str]) -> BasePlace:
     """Return where a base lies; nothing is contacted. Raises WrongParam, StoreUnavailable."""
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(BASE_NAME, name):
         raise WrongParam(
             f'"{name}" is no name of a base: small letters, digits, dots, - and _, at most 64'
         )

@@ -109,18 +109,11 @@ class LocalEngine:
             self._idle.append(worker)
         return outcome
 
-    def start_worker(self) -> WorkerProcess:
-        """Start a process before there is work for it. Raises OSError."""
-        worker = WorkerProcess()
-        with self._lock:
-            self._idle.append(worker)
-        return worker
-
     def _take(self) -> WorkerProcess:
-        if not self._idle:
-            self.start_worker()
         with self._lock:
-            worker = self._idle.pop()
+            worker = self._idle.pop() if self._idle else None
+        worker = worker or WorkerProcess()
+        with self._lock:
             self._running.add(worker)
         return worker
 

@@ -20,6 +20,8 @@ class BaseRepository:
 
     label: str
     commit: str
+    # The oldest commits before it, by which a clone is known that does not have the commit itself.
+    roots: tuple[str, ...]
     prefix: str
     files: int
     chunks: int
@@ -75,7 +77,8 @@ def decode_manifest(content: bytes) -> BaseManifest:
 
 def parse_repository(values: Mapping[str, Any]) -> BaseRepository:
     """Return a repository as it was written. Raises TypeError, KeyError."""
-    return BaseRepository(**{**values, "parts": tuple(values["parts"])})
+    lists = {name: tuple(values[name]) for name in ("roots", "parts")}
+    return BaseRepository(**{**values, **lists})
 
 
 def name_manifest(folder: str, version: int) -> str:

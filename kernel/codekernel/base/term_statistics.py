@@ -3,10 +3,11 @@
 Of a repository as a base has it, minus the chunks that a developer's changes replace, plus theirs.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from codekernel.errors import StorageError
@@ -18,6 +19,25 @@ FIELD_COUNT = len(FIELD_WEIGHTS)
 _COLUMNS = ("term", *FIELD_WEIGHTS)
 
 TermCounts = Mapping[str, tuple[int, ...]]
+
+
+class SortedTermCounts(Mapping[str, tuple[int, ...]]):
+    """Counts by stem in columns, the first of no stem: a tenth of what a dictionary takes."""
+
+    def __init__(self, stems: Sequence[str], fields: Sequence[Sequence[int]]) -> None:
+        self._stems, self._fields = stems, fields
+
+    def __getitem__(self, stem: str) -> tuple[int, ...]:
+        place = bisect_left(self._stems, stem, 1)
+        if place >= len(self._stems) or self._stems[place] != stem:
+            raise KeyError(stem)
+        return tuple(field[place] for field in self._fields)
+
+    def __iter__(self) -> Iterator[str]:
+        return islice(self._stems, 1, None)
+
+    def __len__(self) -> int:
+        return len(self._stems) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +97,7 @@ def parse_term_columns(columns: Mapping[str, Sequence[Any]], documents: int) -> 
     """Return the statistics in such columns. Raises StorageError."""
     try:
         stems, *fields = (columns[name] for name in _COLUMNS)
-        tokens, *counts = zip(*fields, strict=True)
-    except (KeyError, ValueError) as error:
+        tokens = tuple(field[0] for field in fields)
+    except (KeyError, ValueError, IndexError) as error:
         raise StorageError(f"the terms of the base are damaged: {error}") from error
-    return TermStatistics(documents, tokens, dict(zip(stems[1:], counts, strict=True)))
+    return TermStatistics(documents, tokens, SortedTermCounts(stems, fields))

@@ -107,7 +107,16 @@ def add_build_base_arguments(build: argparse.ArgumentParser) -> None:
         "--repos", metavar="FILE", type=Path, help="a file with one such repository a line"
     )
     build.add_argument(
-        "--on", choices=("local",), default="local", help="where: in processes of this machine"
+        "--on",
+        choices=("local", "ray"),
+        default="local",
+        help="where: in processes of this machine, or on a cluster of Ray (codekernel[ray])",
+    )
+    build.add_argument(
+        "--ray-address",
+        metavar="ADDRESS",
+        default="auto",
+        help="with --on ray: where the cluster is (else the one this machine is part of)",
     )
     build.add_argument(
         "--workers", metavar="N", type=parse_count, help="how many at once (else one for each core)"

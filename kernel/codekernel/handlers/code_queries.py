@@ -14,7 +14,6 @@ from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.callgraph.impact import UNSEEN, ReachedDefinition
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.call_graph import CallChainNode
 from codekernel.domain.index import Hit
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
@@ -55,7 +54,7 @@ def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
         )
 
     return GetImpactReply(
-        changed=list(map(_describe_definition, impact.changed)),
+        changed=list(map(CodeDefinition.from_node, impact.changed)),
         callers=list(map(describe, impact.callers)),
         tests=list(map(describe, impact.tests)),
         depth=depth,
@@ -117,16 +116,6 @@ def _build_context(session: Session) -> RepositoryContext:
 
     root = WorkspaceRoot.from_path(session.repo.path)
     return RepositoryContext(root, search, workspace.ask_calls, cancel)
-
-
-def _describe_definition(place: CallChainNode) -> CodeDefinition:
-    return CodeDefinition(
-        name=place.name,
-        kind=place.kind,
-        file_path=encode_path(place.path),
-        first_line=place.first_line,
-        last_line=place.last_line,
-    )
 
 
 @contextmanager

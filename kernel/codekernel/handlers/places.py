@@ -1,16 +1,16 @@
 """What is asked about a place in the code: its lines, who calls a definition, what it calls."""
 
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.call_graph import CallChainNode, CallChainQuery, CallChainSteps
+from codekernel.domain.call_graph import CallChainQuery, CallChainSteps
 from codekernel.domain.index import detect_language
-from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path
+from codekernel.domain.untrusted_text import resolve_encoded_path
 from codekernel.errors import WrongParam
 from codekernel.files.reading import read_lines
 from codekernel.handlers.context import session_router
 from codekernel.protocol.messages.code_queries import (
     CalledDefinition,
     CallEntry,
-    DefinitionEntry,
+    CodeDefinition,
     GetCalls,
     GetCallsReply,
 )
@@ -45,7 +45,7 @@ def get_calls(message: GetCalls, session: Session) -> GetCallsReply:
     answer = call_graph.ask(question, session.cancel, CALLS_TIMEOUT_SECONDS)
     definitions = [
         CalledDefinition(
-            place=_build_place(chain.place),
+            place=CodeDefinition.from_node(chain.place),
             callers=_build_entries(chain.callers),
             callees=_build_entries(chain.callees),
             more_callers=_count_missing(chain.callers),
@@ -58,20 +58,10 @@ def get_calls(message: GetCalls, session: Session) -> GetCallsReply:
 
 def _build_entries(steps: CallChainSteps | None) -> list[CallEntry]:
     return [
-        CallEntry(_build_place(step.place), [line - 1 for line in step.lines], step.certainty)
+        CallEntry(CodeDefinition.from_node(step.place), list(step.lines), step.certainty)
         for step in (steps.steps if steps else ())
     ]
 
 
 def _count_missing(steps: CallChainSteps | None) -> int:
     return steps.more + steps.unread if steps else 0
-
-
-def _build_place(node: CallChainNode) -> DefinitionEntry:
-    return DefinitionEntry(
-        symbol=node.name,
-        kind=node.kind,
-        file_path=encode_path(node.path),
-        begin_line=node.first_line - 1,
-        end_line=node.last_line,
-    )

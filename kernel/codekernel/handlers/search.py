@@ -75,14 +75,13 @@ def search(message: Search, session: Session) -> SearchReply:
     workspace = session.workspace
     searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()
     if message.configs is not None:
-        chosen = [
-            each for each in workspace.index.vector_indexes if each.config.name in message.configs
-        ]
-        searcher = workspace.narrow_searcher(chosen)
+        searcher = workspace.narrow_searcher(message.configs)
     found = searcher.run_search(message.query, limit, session.cancel, accuracy=message.accuracy)
     highlight = Highlighter(found.highlight_terms)
     results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
     more: dict[str, Any] = {} if found.is_complete else {"is_complete": False}
+    if found.gap:
+        more["gap"] = found.gap
     if message.facets:
         more["facets"] = _present_facets(count_facets(found.ranked))
     return SearchReply(results=results, **more)

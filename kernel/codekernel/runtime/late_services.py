@@ -15,6 +15,7 @@ from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
+    from codekernel.base.base_session import RepositoryBase
     from codekernel.conversation.conversations import Conversations
     from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
@@ -76,7 +77,7 @@ class TeamServices:
 
             return remote_reranking.open_remote_rerankers(user_data, keys.get)
 
-        self._settings = settings
+        self._settings, self._environ = settings, environ
         self.get_remote_rerankers = Lazy(open_remote)
         self._team, self._packs = Lazy(open_team), Lazy(open_packs)
 
@@ -87,6 +88,19 @@ class TeamServices:
     def get_remote_models(self) -> "RemoteModels":
         """Return the models behind addresses."""
         return self.get_remote_rerankers().models
+
+    def get_base_opener(self) -> "Callable[[Path], RepositoryBase | None] | None":
+        """Return what opens the base of the settings for a repository; None if none is named."""
+        sharing = self._settings.current.sharing
+        if not sharing.store or not sharing.base:
+            return None
+
+        def open_base(root: Path) -> "RepositoryBase | None":
+            from codekernel.base.base_opening import open_repository_base  # noqa: PLC0415 - LanceDB
+
+            return open_repository_base(root, self._team(), sharing.base, self._environ)
+
+        return open_base
 
     def restore_index(
         self,

@@ -4,11 +4,12 @@ Its imports are heavier than the start of the kernel: it is imported with the fi
 """
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codekernel.base.base_session import BaseSession
 from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import CancelToken, Lazy
@@ -24,7 +25,6 @@ from codekernel.search.retrieval import NarrowedIndexView
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.callgraph.graph import LiveCallGraph
-    from codekernel.indexing.vector_index import VectorIndex
 
 logger = logging.getLogger(__name__)
 
@@ -35,10 +35,19 @@ class Workspace:
 
     repo: Repo
     index: RepositoryIndex
-    searcher: Searcher
+    local_searcher: Searcher
     reranker: SelectedReranker
     call_graph: "Lazy[LiveCallGraph]"
     unsubscribe_settings: Callable[[], None]
+    # What the team's base has of the repository, if the settings name one.
+    base: BaseSession | None = None
+
+    @property
+    def searcher(self) -> Searcher:
+        """Return a searcher of the repository, for one search."""
+        return (
+            self.base.cover(self.local_searcher, self.index) if self.base else self.local_searcher
+        )
 
     def list_asks(self) -> tuple[EndpointAsk, ...]:
         """Return what remote models would be sent of the repository, if somebody allows it."""
@@ -52,9 +61,12 @@ class Workspace:
         answers = [it.answer_ask(model, allowed=allowed) for it in (self.index, self.reranker)]
         return any(answers)
 
-    def narrow_searcher(self, vector_indexes: "Sequence[VectorIndex]" = ()) -> Searcher:
+    def narrow_searcher(self, configs: Collection[str] = ()) -> Searcher:
         """Return a searcher with some of the vectors; by words alone without any."""
-        return replace(self.searcher, index=NarrowedIndexView(self.index, vector_indexes))
+        searcher = self.searcher
+        pairs = zip(self.index.vector_indexes, searcher.index.vector_indexes, strict=False)
+        chosen = [each for local, each in pairs if local.config.name in configs]
+        return replace(searcher, index=NarrowedIndexView(searcher.index, chosen))
 
     def build_repository_access(self, *, has_mirror: bool) -> RepositoryAccess:
         """Return the repository as a conversation needs it."""
@@ -103,6 +115,10 @@ def open_workspace(repo: Repo, folder: Path, parts: WorkspaceParts) -> Workspace
             "restore_index": team.restore_index,
             "get_remote_models": team.get_remote_models,
         }
+    open_base = team.get_base_opener() if team else None
+    base = BaseSession(repo.path, open_base) if open_base else None
+    if base:
+        shared["elsewhere"] = base
     index = RepositoryIndex(repo.path, folder, get_model_pool, throttle, **shared)
     get_remote = team.get_remote_rerankers if team else None
 
@@ -111,10 +127,13 @@ def open_workspace(repo: Repo, folder: Path, parts: WorkspaceParts) -> Workspace
 
     logger.info("opened the workspace of %s", repo.name)
     reranker = SelectedReranker(repo.path, lambda: settings.current, get_model_pool, get_remote)
-    searcher = Searcher(repo.path, index, reranker, throttle, index.recover_from)
+    describe_gap = base.describe_gap if base else lambda: ""
+    searcher = Searcher(
+        repo.path, index, reranker, throttle, index.recover_from, describe_gap=describe_gap
+    )
     unsubscribe = settings.subscribe(reconfigure)
     return Workspace(
-        repo, index, searcher, reranker, Lazy(lambda: open_call_graph(index)), unsubscribe
+        repo, index, searcher, reranker, Lazy(lambda: open_call_graph(index)), unsubscribe, base
     )
 
 

@@ -10,6 +10,7 @@ Modules, in the order data meets them:
     filters.py            lang: path: file: kind: symbol: scope: repo:, and values that nothing has
     word_forms.py         stems that unite word forms, short forms (word_forms.txt) and compounds
     query_parser.py       kind and terms of a query; stop words, Chinese glossary.txt
+    searchable.py         what a search needs of an index, as protocols
     retrieval.py          lexical, semantic and mentioned candidates
     text_scan.py          chunks that contain exact strings or match a regex
     safe_regex.py         regexes that cannot run for ever
@@ -23,7 +24,8 @@ Modules, in the order data meets them:
     facets.py             what hits have in common, counted
     name_finder.py        files and symbols by a part of their name
     related.py            code like a place
-    federation.py         several repositories as one ranking
+    federation.py         one ranking of several repositories
+    merged_index.py       several indexes as one
     highlight.py          hits as results of the protocol, with the words of the query marked
     git_history.py        commits of a repository, read without its git configuration
     line_history.py       the commits behind lines of a file

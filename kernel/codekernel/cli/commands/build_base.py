@@ -4,11 +4,12 @@ import argparse
 import os
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 from codekernel.base.base_building import BaseBuilder, BuildProgress, select_base_model
 from codekernel.base.base_place import find_base_place
-from codekernel.base.build_engines import LocalEngine
+from codekernel.base.build_engines import BuildEngine, LocalEngine
 from codekernel.base.sources import find_sources
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import StatusLine, print_line, print_notice
@@ -33,7 +34,7 @@ def run_build_base(args: argparse.Namespace) -> int:
                 'no base is built: sharing.mode in settings.json is not "read-write"'
             )
         place = find_base_place(opened, args.name, os.environ)
-        engine, line = LocalEngine(args.workers or os.cpu_count() or 1), StatusLine(sys.stderr)
+        engine, line = _start_engine(args), StatusLine(sys.stderr)
         began = time.monotonic()
         try:
             model = select_base_model(plan, ModelPool())
@@ -54,6 +55,22 @@ def run_build_base(args: argparse.Namespace) -> int:
         f" {built.parts_built} parts built, {time.monotonic() - began:.1f} s"
     )
     return ExitCode.FAILED if built.problems else ExitCode.OK
+
+
+def _start_engine(args: argparse.Namespace) -> BuildEngine:
+    """Raises StorageError if there is no Ray, or no cluster."""
+    if args.on == "local":
+        return LocalEngine(args.workers or os.cpu_count() or 1)
+    try:
+        engine: BuildEngine = import_module("codekernel.base.ray_engine").RayEngine(
+            args.ray_address
+        )
+    except (ImportError, ConnectionError, ValueError) as error:
+        raise StorageError(
+            f"no cluster of Ray can be used: {error}. pip install 'codekernel[ray]' installs Ray,"
+            " and ray start --head a first node"
+        ) from error
+    return engine
 
 
 def _list_repositories(args: argparse.Namespace) -> list[tuple[str, Path]]:

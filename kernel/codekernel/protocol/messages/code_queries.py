@@ -7,8 +7,25 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from codekernel.domain.call_graph import CallChainNode
+from codekernel.domain.untrusted_text import encode_path
 from codekernel.protocol.envelope import Message, ReplyData
 from codekernel.protocol.messages.search import SearchResult
+
+
+class CodeDefinition(ReplyData, frozen=True):
+    """A definition, or code outside of all (kind ``file``); lines from 1, the last included."""
+
+    name: str
+    kind: str
+    file_path: str
+    first_line: int
+    last_line: int
+
+    @classmethod
+    def from_node(cls, node: CallChainNode) -> "CodeDefinition":
+        """Return a definition of the call graph."""
+        return cls(node.name, node.kind, encode_path(node.path), node.first_line, node.last_line)
 
 
 class GetCalls(Message, frozen=True, tag="getCalls"):
@@ -20,20 +37,10 @@ class GetCalls(Message, frozen=True, tag="getCalls"):
     symbol: Annotated[str, Meta(min_length=1)]
 
 
-class DefinitionEntry(ReplyData, frozen=True):
-    """A definition, or code outside of all (kind ``file``); lines from 0, the last is out."""
-
-    symbol: str
-    kind: str
-    file_path: str
-    begin_line: int
-    end_line: int
-
-
 class CallEntry(ReplyData, frozen=True):
-    """A caller or callee, and the lines of the calls, from 0, which are in the caller."""
+    """A caller or callee, and the lines of the calls, from 1, which are in the caller."""
 
-    place: DefinitionEntry
+    place: CodeDefinition
     lines: list[int]
     certainty: str
 
@@ -41,7 +48,7 @@ class CallEntry(ReplyData, frozen=True):
 class CalledDefinition(ReplyData, frozen=True):
     """One definition of the name; the numbers are what was left out of the lists."""
 
-    place: DefinitionEntry
+    place: CodeDefinition
     callers: list[CallEntry]
     callees: list[CallEntry]
     more_callers: int
@@ -69,16 +76,6 @@ class GetImpact(Message, frozen=True, tag="getImpact"):
 
     place: str
     depth: Annotated[int, Meta(ge=1, le=MAX_IMPACT_DEPTH)] | None = None
-
-
-class CodeDefinition(ReplyData, frozen=True):
-    """A definition; lines count from 1 and include the last one."""
-
-    name: str
-    kind: str
-    file_path: str
-    first_line: int
-    last_line: int
 
 
 class ReachedEntry(ReplyData, frozen=True):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import lancedb
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from lancedb.index import FTS, Bitmap, BTree, IvfPq
-from lancedb.query import MatchQuery
+from lancedb.query import FullTextOperator, MatchQuery
 
 from codekernel.errors import StorageError
 from codekernel.storage.base.base_rows import (
@@ -49,6 +50,9 @@ ROWS_PER_PARTITION = 4_096
 
 # Dimensions that one byte of a product quantization stands for.
 DIMENSIONS_PER_CODE = 8
+
+# Some 300 bytes a row are loaded.
+MAX_PREWARMED_ROWS = 300_000
 
 ROW_ID, DISTANCE, SCORE = "_rowid", "_distance", "_score"
 
@@ -203,20 +207,23 @@ class BaseTable:
     """A table at a tag; searched by any thread. All methods raise BaseTableError."""
 
     def __init__(self, place: TablePlace, tag: str = PUBLISHED_TAG) -> None:
+        if "://" not in place.uri and not Path(place.uri).is_dir():  # which connecting would make
+            raise BaseTableError(f"there is no table at {place.uri}; is its folder mounted?")
         with _translate_errors():
             self._table = _connect(place).open_table(TABLE_NAME)
             self._table.checkout(tag)
             self.version: int = self._table.version
 
-    def search_terms(self, stems: Sequence[str], repo: str, limit: int) -> list[Row]:
-        """Return the chunks with any of these stems, best first by LanceDB's own BM25.
+    def search_terms(
+        self, stems: Sequence[str], repo: str, limit: int, *, needs_all: bool = False
+    ) -> list[Row]:
+        """Return the chunks with any of these stems, or all, best first by LanceDB's own BM25.
 
         Of one repository, or of all if ``repo`` is empty; with their terms.
         """
-        make_query: Any = MatchQuery  # whose annotations have no defaults
-        query = make_query(" ".join(stems), TERMS)
         with _translate_errors():
-            search = self._table.search(query, query_type="fts")
+            operator = FullTextOperator.AND if needs_all else FullTextOperator.OR
+            search = self._table.search(_match(stems, operator), query_type="fts")
             return self._collect(search, repo, limit, [*CHUNK_COLUMNS, TERMS, SCORE])
 
     def search_vectors(
@@ -234,14 +241,14 @@ class BaseTable:
             return self._collect(search, repo, limit, [*CHUNK_COLUMNS, DISTANCE])
 
     def search_exactly(self, vector: npt.NDArray[np.float32], limit: int) -> list[Row]:
-        """Return the same by comparing every vector: what a recall is measured against."""
+        """Return what ``search_vectors`` would if every vector of the table was compared."""
         with _translate_errors():
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").bypass_vector_index()
             return self._collect(search, "", limit, [*CHUNK_COLUMNS, DISTANCE])
 
-    def list_chunks(self, repo: str, paths: Sequence[str], columns: Sequence[str]) -> list[Row]:
-        """Return the chunks of some files."""
+    def list_chunks(self, repo: str, paths: Sequence[str]) -> list[Row]:
+        """Return the chunks of some files, with their terms."""
         if not paths:
             return []
         named = ", ".join(map(_quote, paths))
@@ -249,7 +256,8 @@ class BaseTable:
             search = self._table.search().where(
                 f"{REPOSITORY} = {_quote(repo)} AND {PATH} IN ({named})"
             )
-            rows: list[Row] = search.with_row_id(with_row_id=True).select([*columns]).to_list()
+            search = search.with_row_id(with_row_id=True)
+            rows: list[Row] = search.select([*CHUNK_COLUMNS, TERMS]).to_list()
             return rows
 
     def read_texts(self, row_ids: Sequence[int]) -> dict[int, str]:
@@ -257,13 +265,13 @@ class BaseTable:
         if not row_ids:
             return {}
         with _translate_errors():
-            taken = (
-                self._table.take_row_ids(list(row_ids)).with_row_id(with_row_id=True).select([TEXT])
-            )
+            taken = self._table.take_row_ids([*row_ids]).with_row_id().select([TEXT])
             return {row[ROW_ID]: row[TEXT] for row in taken.to_list()}
 
     def prewarm(self) -> None:
-        """Load the indexes into memory."""
+        """Load the indexes into memory, unless they are large: then each search loads its part."""
+        if self.count_rows() > MAX_PREWARMED_ROWS:
+            return
         with _translate_errors():
             for index in self._table.list_indices():
                 self._table.prewarm_index(index.name)
@@ -281,6 +289,11 @@ class BaseTable:
             search.with_row_id(with_row_id=True).select(columns).limit(limit).to_list()
         )
         return rows
+
+
+def _match(stems: Sequence[str], operator: FullTextOperator) -> Any:
+    make_query: Any = MatchQuery  # whose annotations have no defaults
+    return make_query(" ".join(stems), TERMS, operator=operator)
 
 
 def _quote(text: str) -> str:
