@@ -105,6 +105,7 @@ def generate_files() -> dict[Path, str]:
 def generate_message_types() -> str:
     """Return protocol.d.ts."""
     told = [kind for kind in _messages() if get_message_type(kind) not in _asked()]
+    told.sort(key=get_message_type)  # not by which module was imported first
     written: list[Struct] = [*_data_structs(), HistoryFile]
     read = [*(route.declaration for route in _routes()), SettingsFile]
     to_kernel = _with_parts(read)

@@ -696,6 +696,21 @@ export interface TestApi {
   keyName?: string | null;
 }
 
+/**
+ * Learn how much each signal counts in the open repository; an addition to the document.
+ * `questions` come newest first; none at all removes what was learned.
+ */
+export interface TuneRanking {
+  type: 'tuneRanking';
+  questions: TuningQuestion[];
+}
+
+/** A text, and the files that a search for it should find. */
+export interface TuningQuestion {
+  text: string;
+  filePaths: string[];
+}
+
 /** Undo what an agent did to files in all turns of a session. */
 export interface UndoAgentSession {
   type: 'undoAgentSession';
@@ -1746,15 +1761,6 @@ export interface ToolUseBlock {
 }
 
 /**
- * Learn how much each signal counts in the open repository; an addition to the document.
- * `questions` come newest first; none at all removes what was learned.
- */
-export interface TuneRanking {
-  type: 'tuneRanking';
-  questions: TuningQuestion[];
-}
-
-/**
  * Whether there are learned weights now, and what they gain on the questions set aside. `weights`
  * are factors of the defaults: those in force if `kept`, else those that did not hold.
  */
@@ -1766,12 +1772,6 @@ export interface TuneRankingReply {
   before: number;
   trainingGain: GainEntry;
   gain: GainEntry;
-}
-
-/** A text, and the files that a search for it should find. */
-export interface TuningQuestion {
-  text: string;
-  filePaths: string[];
 }
 
 /** An element of `history`; after `time` come additions to the document. */
@@ -1897,12 +1897,12 @@ export interface SessionRequests {
   getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
   getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
   measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
+  tuneRanking: { fields: Omit<TuneRanking, 'type'>; data: TuneRankingReply };
   readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
   findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
   getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
-  tuneRanking: { fields: Omit<TuneRanking, 'type'>; data: TuneRankingReply };
 }
 
 /** What the kernel says of its own accord. */
@@ -1913,5 +1913,4 @@ export type KernelMessage =
   | Ready
   | ReposChanged
   | SessionCrashed
-  | SessionPrepared
-  | TuneRanking;
+  | SessionPrepared;

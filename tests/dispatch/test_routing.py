@@ -1,10 +1,11 @@
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 
 import pytest
 from codekernel.dispatch.routing import Lane, Router, WorkerLane, run_on_own_thread
 from codekernel.errors import KernelError, Stopping
-from codekernel.handlers.context import main_router, session_router
 from codekernel.protocol.messages.repos import GetRepos
 
 TIMEOUT_SECONDS = 60
@@ -84,9 +85,18 @@ def name_context(_: GetRepos, context: str) -> str:
     return f"handled with {context}"
 
 
-def test_every_late_handler_is_in_the_module_that_was_named() -> None:
-    main_router.import_all()
-    session_router.import_all()
+def test_every_late_handler_is_expected_and_in_the_module_that_was_named() -> None:
+    """In a process of its own, in which no other test has imported one of them."""
+    program = (
+        "from codekernel.handlers.context import main_router, session_router\n"
+        "for router in (main_router, session_router):\n"
+        "    expected = set(router.routes)\n"
+        "    router.import_all()\n"
+        "    print(*router.routes.keys() - expected)\n"
+    )
+    command = [sys.executable, "-c", program]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert found.stdout.split() == []
 
 
 def test_a_request_routed_before_the_import_reaches_the_handler() -> None:

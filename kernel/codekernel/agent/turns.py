@@ -62,7 +62,7 @@ from codekernel.domain.turn_events import (
     TurnFailed,
 )
 from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
-from codekernel.protocol.messages.conversation import BeginAgentTurn
+from codekernel.protocol.messages.agent_turns import BeginAgentTurn
 from codekernel.protocol.messages.history import HistoryFile, TurnEntry
 
 logger = logging.getLogger(__name__)

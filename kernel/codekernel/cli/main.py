@@ -58,7 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
 
         run_shared_kernel(words[2])
     if words[:1] == ["mcp"] and (options := _parse_mcp_options(words[1:])) is not None:
-        _run_mcp_relay(options)
+        from codekernel.cli.commands.mcp import run_relay  # noqa: PLC0415 - as serve
+
+        run_relay(options.get("--repo"), options.get("--user-data"))
     from codekernel.cli.command_line import run_command  # noqa: PLC0415 - argparse costs more than serve's whole start
 
     return run_command(words)
@@ -74,13 +76,6 @@ def _parse_mcp_options(words: list[str]) -> dict[str, str] | None:
     if not are_usual or any(value.startswith("-") for value in values):
         return None
     return dict(zip(names, values, strict=True))
-
-
-def _run_mcp_relay(options: dict[str, str]) -> NoReturn:
-    from codekernel.cli.commands.mcp import relay_mcp  # noqa: PLC0415 - as serve
-    from codekernel.cli.process import run_and_exit  # noqa: PLC0415
-
-    run_and_exit(lambda: relay_mcp(options.get("--repo"), options.get("--user-data")))
 
 
 def run_serve(

@@ -35,10 +35,10 @@ else:
         A link is never followed: where a folder or a file was expected, it is an error.
         """
 
-        __slots__ = ("_descriptor",)
+        __slots__ = ("descriptor",)
 
         def __init__(self, descriptor: int) -> None:
-            self._descriptor = descriptor
+            self.descriptor = descriptor
 
         @classmethod
         def open(cls, folder: Path, *, follow: bool = False) -> "FolderHandle":
@@ -57,60 +57,60 @@ else:
         def open_folder(self, name: str, *, to_list: bool = False) -> "FolderHandle":
             """Open a folder in this one; only one opened ``to_list`` can be listed."""
             flags = (_FOLDER if to_list else _PASSED) | os.O_NOFOLLOW
-            return FolderHandle(os.open(name, flags, dir_fd=self._descriptor))
+            return FolderHandle(os.open(name, flags, dir_fd=self.descriptor))
 
         def entries(self) -> list["os.DirEntry[str]"]:
             """Return the entries, sorted by name; valid while the folder is open."""
-            with os.scandir(self._descriptor) as found:
+            with os.scandir(self.descriptor) as found:
                 return sorted(found, key=attrgetter("name"))
 
         def open_file(self, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
             """Return a descriptor; it may be of something that is no regular file."""
-            return os.open(name, flags | _FILE, mode, dir_fd=self._descriptor)
+            return os.open(name, flags | _FILE, mode, dir_fd=self.descriptor)
 
         def status(self, name: str) -> os.stat_result:
             """Return the state of an entry; of a link, its own."""
-            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
 
         def read_link(self, name: str) -> str:
             """Return where a link leads, as it is written in it."""
-            return os.readlink(name, dir_fd=self._descriptor)
+            return os.readlink(name, dir_fd=self.descriptor)
 
         def make_link(self, name: str, target: str) -> None:
             """Make a symbolic link."""
-            os.symlink(target, name, dir_fd=self._descriptor)
+            os.symlink(target, name, dir_fd=self.descriptor)
 
         def make_folder(self, name: str, mode: int = 0o777) -> None:
             """Make a folder; raises FileExistsError if something has the name."""
-            os.mkdir(name, mode, dir_fd=self._descriptor)
+            os.mkdir(name, mode, dir_fd=self.descriptor)
 
         def remove_folder(self, name: str) -> None:
             """Remove a folder that is empty."""
-            os.rmdir(name, dir_fd=self._descriptor)
+            os.rmdir(name, dir_fd=self.descriptor)
 
         def remove_file(self, name: str) -> None:
             """Remove a file or a link."""
-            os.unlink(name, dir_fd=self._descriptor)
+            os.unlink(name, dir_fd=self.descriptor)
 
         def remove_tree(self, name: str, *, ignore_errors: bool = False) -> None:
             """Remove a folder with all in it; links in it are removed themselves."""
             import shutil  # noqa: PLC0415 - a client of the kernel does without
 
-            shutil.rmtree(name, ignore_errors=ignore_errors, dir_fd=self._descriptor)
+            shutil.rmtree(name, ignore_errors=ignore_errors, dir_fd=self.descriptor)
 
         def rename(self, name: str, target: "FolderHandle", new_name: str) -> None:
             """Give an entry another name, in place of a file that has it."""
-            there = target._descriptor  # noqa: SLF001 - of our own
-            os.rename(name, new_name, src_dir_fd=self._descriptor, dst_dir_fd=there)
+            there = target.descriptor
+            os.rename(name, new_name, src_dir_fd=self.descriptor, dst_dir_fd=there)
 
         def link_file(self, name: str, new_name: str) -> None:
             """Give a file a second name; raises FileExistsError if something has it."""
-            here = self._descriptor
+            here = self.descriptor
             os.link(name, new_name, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
 
         def set_mode_and_times(self, name: str, like: os.stat_result) -> None:
             """Give a file or a folder that we may read the mode and times of another."""
-            descriptor = os.open(name, os.O_RDONLY | _FILE, dir_fd=self._descriptor)
+            descriptor = os.open(name, os.O_RDONLY | _FILE, dir_fd=self.descriptor)
             try:
                 os.utime(descriptor, ns=(like.st_atime_ns, like.st_mtime_ns))
                 os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
@@ -119,7 +119,7 @@ else:
 
         def flush(self) -> None:
             """Make renames in this folder survive a power cut."""
-            descriptor = os.open(".", _FOLDER, dir_fd=self._descriptor)
+            descriptor = os.open(".", _FOLDER, dir_fd=self.descriptor)
             try:
                 os.fsync(descriptor)
             finally:
@@ -130,11 +130,11 @@ else:
 
             It holds until the child runs its program; elsewhere the folder's own ``path``.
             """
-            return _OPEN_FOLDERS / str(self._descriptor) if _OPEN_FOLDERS.is_dir() else path
+            return _OPEN_FOLDERS / str(self.descriptor) if _OPEN_FOLDERS.is_dir() else path
 
         def close(self) -> None:
             """Close the folder; harmless if it is closed."""
-            descriptor, self._descriptor = self._descriptor, -1
+            descriptor, self.descriptor = self.descriptor, -1
             if descriptor >= 0:
                 os.close(descriptor)
 

@@ -64,7 +64,7 @@ class WindowsFolderHandle:
     def open_folder(self, name: str, *, to_list: bool = False) -> "WindowsFolderHandle":  # noqa: ARG002
         """Hold a folder that lies here."""
         is_same = name == "."
-        return self._opened(self._join(name), None if is_same else self._path)
+        return self._opened(self.locate(name), None if is_same else self._path)
 
     def entries(self) -> list["os.DirEntry[str]"]:
         """What lies here, by name."""
@@ -73,7 +73,7 @@ class WindowsFolderHandle:
 
     def open_file(self, name: str, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
         """Return a descriptor, if what was opened lies here."""
-        descriptor = os.open(self._join(name), flags | os.O_BINARY | os.O_NOINHERIT, mode)
+        descriptor = os.open(self.locate(name), flags | os.O_BINARY | os.O_NOINHERIT, mode)
         try:
             if _path_of(msvcrt.get_osfhandle(descriptor)).parent != self._path:
                 raise _not_here(name)
@@ -84,44 +84,44 @@ class WindowsFolderHandle:
 
     def status(self, name: str) -> os.stat_result:
         """Return the state of an entry; of a link, its own."""
-        return self._join(name).lstat()
+        return self.locate(name).lstat()
 
     def read_link(self, name: str) -> str:
         """Return where a link leads, as it is written in it."""
-        return os.fspath(self._join(name).readlink()).removeprefix(_LONG)
+        return os.fspath(self.locate(name).readlink()).removeprefix(_LONG)
 
     def make_link(self, name: str, target: str) -> None:
         """Make a symbolic link."""
-        self._join(name).symlink_to(target, target_is_directory=self._join(target).is_dir())
+        self.locate(name).symlink_to(target, target_is_directory=self.locate(target).is_dir())
 
     def make_folder(self, name: str, mode: int = 0o777) -> None:
         """Make a folder; raises FileExistsError if something has the name."""
-        self._join(name).mkdir(mode)
+        self.locate(name).mkdir(mode)
 
     def remove_folder(self, name: str) -> None:
         """Remove a folder that is empty."""
-        self._join(name).rmdir()
+        self.locate(name).rmdir()
 
     def remove_file(self, name: str) -> None:
         """Remove a file or a link."""
-        self._join(name).unlink()
+        self.locate(name).unlink()
 
     def remove_tree(self, name: str, *, ignore_errors: bool = False) -> None:
         """Remove a folder with all in it."""
-        shutil.rmtree(self._join(name), ignore_errors=ignore_errors)
+        shutil.rmtree(self.locate(name), ignore_errors=ignore_errors)
 
     def rename(self, name: str, target: "WindowsFolderHandle", new_name: str) -> None:
         """Give an entry another name, in place of a file that has it."""
-        self._join(name).replace(target._join(new_name))  # noqa: SLF001 - of our own
+        self.locate(name).replace(target.locate(new_name))
 
     def link_file(self, name: str, new_name: str) -> None:
         """Give a file a second name; links may not exist here, and a rename replaces nothing."""
-        self._join(name).rename(self._join(new_name))
+        self.locate(name).rename(self.locate(new_name))
 
     def set_mode_and_times(self, name: str, like: os.stat_result) -> None:
         """Give a file or a folder the mode and times of another."""
-        os.utime(self._join(name), ns=(like.st_atime_ns, like.st_mtime_ns))
-        self._join(name).chmod(stat.S_IMODE(like.st_mode))
+        os.utime(self.locate(name), ns=(like.st_atime_ns, like.st_mtime_ns))
+        self.locate(name).chmod(stat.S_IMODE(like.st_mode))
 
     def flush(self) -> None:
         """Do nothing: a folder cannot be flushed here."""
@@ -142,7 +142,8 @@ class WindowsFolderHandle:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def _join(self, name: str) -> Path:
+    def locate(self, name: str) -> Path:
+        """Return the path of an entry."""
         return self._path / name
 
     @classmethod

@@ -11,6 +11,7 @@ needs, and with the messages whose handlers are imported by the first of them. M
 and late:
 
     search.py         search and the state of the index
+    tuning.py         weights of the ranking, learned from a repository's own questions
     places.py         the lines of a place, and its calls
     code_queries.py   impact, history of lines, code like a place
     folders.py        choose a folder, and register it
@@ -57,6 +58,7 @@ session_router.expect_late(
     search.MeasureEmbedding,
 )
 main_router.expect_late(_SEARCH, Lane.OWN_THREAD, search.SearchRepos)
+session_router.expect_late(f"{__name__}.tuning", Lane.OWN_THREAD, search.TuneRanking)
 session_router.expect_late(
     f"{__name__}.places", Lane.OWN_THREAD, repos.ReadLines, code_queries.GetCalls
 )

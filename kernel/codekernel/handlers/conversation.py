@@ -15,8 +15,8 @@ from codekernel.domain.permission_options import (
 from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
+from codekernel.protocol.messages import agent_turns, history
 from codekernel.protocol.messages import conversation as messages
-from codekernel.protocol.messages import history, permission_rules
 from codekernel.protocol.messages.history import HistoryFile
 from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.runtime.sessions import Session
@@ -34,7 +34,7 @@ CONVERSATION_END = StreamTerminator(refusal_part=messages.FAILED_PART, is_end=_i
 
 
 def _announce_turn(
-    message: messages.BeginConversation | messages.BeginAgentTurn, session: Session
+    message: messages.BeginConversation | agent_turns.BeginAgentTurn, session: Session
 ) -> None:
     """Record that a turn has arrived, so that it can be stopped before it starts."""
     session.services.conversations().announce(message.conversation_id)
@@ -156,14 +156,14 @@ def get_api_usage(message: history.GetApiUsage, session: Session) -> history.Get
 
 
 @session_router.handles(
-    messages.BeginAgentTurn,
+    agent_turns.BeginAgentTurn,
     lane=Lane.OWN_THREAD,
     on_arrival=_announce_turn,
     stream_end=CONVERSATION_END,
 )
 def begin_agent_turn(
-    message: messages.BeginAgentTurn, session: Session
-) -> Iterator[messages.AgentPart | messages.ConversationPart | KernelError | None]:
+    message: agent_turns.BeginAgentTurn, session: Session
+) -> Iterator[agent_turns.AgentPart | messages.ConversationPart | KernelError | None]:
     """Accept the task, then stream what is shown of it; it goes on without the window."""
     turn = session.services.agent_windows().begin(
         message,
@@ -176,77 +176,79 @@ def begin_agent_turn(
 
 
 @session_router.handles(
-    messages.FollowConversation, lane=Lane.OWN_THREAD, stream_end=CONVERSATION_END
+    agent_turns.FollowConversation, lane=Lane.OWN_THREAD, stream_end=CONVERSATION_END
 )
 def follow_conversation(
-    message: messages.FollowConversation, session: Session
-) -> Iterator[messages.AgentPart | messages.ConversationPart | KernelError | None]:
+    message: agent_turns.FollowConversation, session: Session
+) -> Iterator[agent_turns.AgentPart | messages.ConversationPart | KernelError | None]:
     """Stream the turn that an agent runs in a conversation, from its beginning."""
     turn = session.services.agent_windows().find(message.conversation_id)
     yield None
     if turn is None:
         yield messages.NOTHING_RUNS_PART
         return
-    yield messages.TaskPart(content=turn.task.query)
+    yield agent_turns.TaskPart(content=turn.task.query)
     yield from _follow_turn(turn, session)
 
 
-@session_router.handles(messages.AnswerPermission, lane=Lane.URGENT)
-def answer_permission(message: messages.AnswerPermission, session: Session) -> None:
+@session_router.handles(agent_turns.AnswerPermission, lane=Lane.URGENT)
+def answer_permission(message: agent_turns.AnswerPermission, session: Session) -> None:
     """Let a tool that waits go on, or not."""
     option_id = ""
     if message.hunks is not None:
         option_id = HUNKS_OPTION_PREFIX + ",".join(map(str, message.hunks))
-    elif message.decision is messages.Decision.ALLOW_RULE:
+    elif message.decision is agent_turns.Decision.ALLOW_RULE:
         option_id = ALLOW_RULE_OPTION
-    elif message.decision is messages.Decision.ALLOW_TURN:
+    elif message.decision is agent_turns.Decision.ALLOW_TURN:
         option_id = ALLOW_TURN_OPTION
     session.services.agent_windows().decide(
         message.conversation_id,
         message.tool_use_id,
         session.services.client,
-        allowed=message.decision is not messages.Decision.DENY,
+        allowed=message.decision is not agent_turns.Decision.DENY,
         option_id=option_id,
     )
 
 
-@session_router.handles(permission_rules.GetPermissionRules, lane=Lane.OWN_THREAD)
+@session_router.handles(agent_turns.GetPermissionRules, lane=Lane.OWN_THREAD)
 def get_permission_rules(
-    message: permission_rules.GetPermissionRules, session: Session
-) -> permission_rules.GetPermissionRulesReply:
+    message: agent_turns.GetPermissionRules, session: Session
+) -> agent_turns.GetPermissionRulesReply:
     """List what agents may do in this repository without being asked."""
     rules = session.services.agents().rules.list_rules(session.repo.path)
-    return permission_rules.GetPermissionRulesReply(
-        rules=convert_values(rules, list[permission_rules.PermissionRuleEntry])
+    return agent_turns.GetPermissionRulesReply(
+        rules=convert_values(rules, list[agent_turns.PermissionRuleEntry])
     )
 
 
-@session_router.handles(permission_rules.DeletePermissionRule, lane=Lane.OWN_THREAD)
-def delete_permission_rule(
-    message: permission_rules.DeletePermissionRule, session: Session
-) -> None:
+@session_router.handles(agent_turns.DeletePermissionRule, lane=Lane.OWN_THREAD)
+def delete_permission_rule(message: agent_turns.DeletePermissionRule, session: Session) -> None:
     """Delete a rule of this repository."""
     session.services.agents().rules.delete(session.repo.path, message.id)
 
 
-@session_router.handles(messages.UndoAgentTurn, lane=Lane.OWN_THREAD)
+@session_router.handles(agent_turns.UndoAgentTurn, lane=Lane.OWN_THREAD)
 def undo_agent_turn(
-    message: messages.UndoAgentTurn, session: Session
-) -> messages.UndoAgentTurnReply:
+    message: agent_turns.UndoAgentTurn, session: Session
+) -> agent_turns.UndoAgentTurnReply:
     """Undo what a turn has changed; say what became of each file."""
     undone = session.services.agents().undo(
         message.conversation_id, message.time, session.repo.path
     )
-    return messages.UndoAgentTurnReply(files=convert_values(undone, list[messages.UndoneEntry]))
+    return agent_turns.UndoAgentTurnReply(
+        files=convert_values(undone, list[agent_turns.UndoneEntry])
+    )
 
 
-@session_router.handles(messages.UndoAgentSession, lane=Lane.OWN_THREAD)
+@session_router.handles(agent_turns.UndoAgentSession, lane=Lane.OWN_THREAD)
 def undo_agent_session(
-    message: messages.UndoAgentSession, session: Session
-) -> messages.UndoAgentTurnReply:
+    message: agent_turns.UndoAgentSession, session: Session
+) -> agent_turns.UndoAgentTurnReply:
     """Undo what all turns of a session have changed; say what became of each file."""
     undone = session.services.agents().undo_session(message.session, session.repo.path)
-    return messages.UndoAgentTurnReply(files=convert_values(undone, list[messages.UndoneEntry]))
+    return agent_turns.UndoAgentTurnReply(
+        files=convert_values(undone, list[agent_turns.UndoneEntry])
+    )
 
 
 def _follow_turn(turn: FollowedTurn, session: Session) -> Iterator[Any]:

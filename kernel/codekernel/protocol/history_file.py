@@ -15,6 +15,7 @@ from codekernel.domain import turn_events as events
 from codekernel.domain.turn import Excerpt, PastTurn, Turn, TurnOutcome, UndoResult
 from codekernel.domain.turn_events import TurnEvent
 from codekernel.protocol.envelope import convert_values, dump_json, load_json
+from codekernel.protocol.messages import agent_turns
 from codekernel.protocol.messages import conversation as messages
 from codekernel.protocol.messages.history import HistoryFile, RoundEntry, TurnEntry
 from codekernel.protocol.turn_parts import build_message_entry, build_result_content
@@ -154,7 +155,9 @@ class ConversationHistory:
 
     def with_undo_results(self, time: int, files: Sequence[UndoResult]) -> "ConversationHistory":
         """Return a copy with the undo results of the agent's turn of this time."""
-        undone = {"undone": msgspec.to_builtins(convert_values(files, list[messages.UndoneEntry]))}
+        undone = {
+            "undone": msgspec.to_builtins(convert_values(files, list[agent_turns.UndoneEntry]))
+        }
         turns = [
             turn | {"agent": turn["agent"] | undone}
             if turn["time"] == time and turn.get("agent")
@@ -229,11 +232,11 @@ def _build_turn_entry(turn: Turn) -> TurnEntry:
         usage=convert_values(turn.token_usage, messages.SpentEntry),
         agent=None
         if place is None
-        else messages.AgentEntry(
+        else agent_turns.AgentEntry(
             session=place.session,
             first_change=place.first_change,
             messages=list(map(build_message_entry, turn.messages)),
-            changes=convert_values(turn.changes, list[messages.ChangeEntry]),
+            changes=convert_values(turn.changes, list[agent_turns.ChangeEntry]),
         ),
         turn_key=request.turn_key,
     )

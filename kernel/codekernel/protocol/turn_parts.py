@@ -13,26 +13,28 @@ from codekernel.domain.chat import AgentMessage
 from codekernel.domain.turn import Excerpt
 from codekernel.errors import KernelError, NetworkError
 from codekernel.protocol.envelope import ReplyData, convert_values
-from codekernel.protocol.messages.conversation import (
-    SCORE_DIGITS,
+from codekernel.protocol.messages.agent_turns import (
     AgentMessageEntry,
     AgentPart,
     CallsPart,
     ChangeEntry,
-    CitationEntry,
-    ConversationPart,
     MessagePart,
     PermissionAnsweredPart,
     PermissionEntry,
     PermissionPart,
-    ResultContent,
     RoundPart,
     SessionPart,
     SettledEntry,
-    SpentEntry,
     ToolDataEntry,
     ToolDataPart,
     ToolUseBlock,
+)
+from codekernel.protocol.messages.conversation import (
+    SCORE_DIGITS,
+    CitationEntry,
+    ConversationPart,
+    ResultContent,
+    SpentEntry,
 )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # 0.1 s to import, which the first task can wait for
     from codekernel.domain.concurrency import CancelToken
     from codekernel.domain.turn_events import TransientEvent, TurnDone, TurnFailed
-    from codekernel.protocol.messages.conversation import BeginAgentTurn
+    from codekernel.protocol.messages.agent_turns import BeginAgentTurn
 
 
 class FollowedTurn(Protocol):

@@ -15,7 +15,7 @@ from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
-    from codekernel.base.base_session import BaseSession, RepositoryBase
+    from codekernel.base.base_session import RepositoryBase
     from codekernel.conversation.conversations import Conversations
     from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
@@ -89,19 +89,18 @@ class TeamServices:
         """Return the models behind addresses."""
         return self.get_remote_rerankers().models
 
-    def make_base_session(self, root: Path) -> "BaseSession | None":
+    def get_base_opener(self) -> "Callable[[Path], RepositoryBase | None] | None":
         """Return what opens the base of the settings for a repository; None if none is named."""
         sharing = self._settings.current.sharing
         if not sharing.store or not sharing.base:
             return None
-        from codekernel.base.base_session import BaseSession  # noqa: PLC0415 - with the first base
 
         def open_base(root: Path) -> "RepositoryBase | None":
             from codekernel.base.base_opening import open_repository_base  # noqa: PLC0415 - LanceDB
 
             return open_repository_base(root, self._team(), sharing.base, self._environ)
 
-        return BaseSession(root, open_base)
+        return open_base
 
     def restore_index(
         self,

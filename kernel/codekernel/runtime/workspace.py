@@ -115,7 +115,8 @@ def open_workspace(repo: Repo, folder: Path, parts: WorkspaceParts) -> Workspace
             "restore_index": team.restore_index,
             "get_remote_models": team.get_remote_models,
         }
-    base = team.make_base_session(repo.path) if team else None
+    open_base = team.get_base_opener() if team else None
+    base = BaseSession(repo.path, open_base) if open_base else None
     if base:
         shared["elsewhere"] = base
     index = RepositoryIndex(repo.path, folder, get_model_pool, throttle, **shared)

@@ -19,7 +19,7 @@ from codekernel.domain.concurrency import Lazy
 from codekernel.domain.permission_options import ALLOW_TURN_OPTION
 from codekernel.domain.settings import OWN_AGENT
 from codekernel.errors import KernelError, StorageError, WrongParam
-from codekernel.protocol.messages.conversation import BeginAgentTurn
+from codekernel.protocol.messages.agent_turns import BeginAgentTurn
 from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.sync.engine import SyncEngine
 from codekernel.sync.own_agent import OwnAgentBackend

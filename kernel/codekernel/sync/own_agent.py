@@ -40,7 +40,7 @@ from codekernel.domain.turn_events import (
     TurnFailed,
 )
 from codekernel.errors import KernelError, NetworkError, WrongParam
-from codekernel.protocol.messages.conversation import BeginAgentTurn
+from codekernel.protocol.messages.agent_turns import BeginAgentTurn
 from codekernel.sync.agents import AgentUpdate, BackendPermission, McpServerCommand, PlanUpdated
 from codekernel.sync.turn_feed import FeedEvent, TurnFeed, TurnFeeds
 

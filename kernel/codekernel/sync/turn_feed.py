@@ -12,7 +12,7 @@ from codekernel.domain.turn_events import (
     TurnDone,
     TurnFailed,
 )
-from codekernel.protocol.messages.conversation import BeginAgentTurn
+from codekernel.protocol.messages.agent_turns import BeginAgentTurn
 
 FeedEvent = TransientEvent | TurnFailed | TurnDone
 

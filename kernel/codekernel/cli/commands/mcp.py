@@ -5,10 +5,10 @@ over HTTP with what the kernel answers.
 """
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from codekernel.cli.kernel_finder import KernelFinder
-from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
+from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals, run_and_exit
 from codekernel.cli.project_folder import find_project_folder
 from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.client.relay import KernelLink, make_attach_line, relay_stdio
@@ -41,6 +41,11 @@ def _find_folder(repo: str | None) -> str:
         if repo is not None:
             raise
         return ""
+
+
+def run_relay(repo: str | None, user_data_folder: str | None) -> NoReturn:
+    """Relay as agents are configured to; print the error that ends it."""
+    run_and_exit(lambda: relay_mcp(repo, user_data_folder))
 
 
 def relay_mcp(repo: str | None, user_data_folder: str | None, *, standalone: bool = False) -> int:

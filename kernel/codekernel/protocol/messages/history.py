@@ -7,12 +7,8 @@ from msgspec import UNSET, Meta, UnsetType, field
 
 from codekernel.domain.settings import Price
 from codekernel.protocol.envelope import ConversationId, Message, ReplyData
-from codekernel.protocol.messages.conversation import (
-    AgentEntry,
-    CitationEntry,
-    ResultContent,
-    SpentEntry,
-)
+from codekernel.protocol.messages.agent_turns import AgentEntry
+from codekernel.protocol.messages.conversation import CitationEntry, ResultContent, SpentEntry
 
 
 class _HistoryStruct(msgspec.Struct, frozen=True, rename="camel"):
