@@ -71,7 +71,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("codekernel repos remove api", "forget one and delete its index"),
     ),
     "models": (("codekernel models", "what is in the box, and your own"),),
-    "eval": (("codekernel eval --commits 100", "which model or reranker helps on your commits"),),
+    "eval": (
+        ("codekernel eval --commits 100", "which model or reranker helps on your commits"),
+        ("codekernel eval --tune", "learn weights from your commits; kept only if they hold"),
+    ),
     "doctor": (
         ("codekernel doctor", "what works and what is wrong"),
         ("codekernel doctor why src/auth.py login", "is it indexed, and where does it rank"),
@@ -84,6 +87,16 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "pack": (
         ("codekernel pack build", "index a commit and send the index to the team"),
         ("codekernel pack pull", "open this repository with the nearest index of the team"),
+    ),
+    "build-base": (
+        (
+            "codekernel build-base platform --repos all.txt",
+            "many repositories in one table of the team's store",
+        ),
+        (
+            "codekernel build-base platform --repo ../api --repo web=../www/site",
+            "some, one of them under another name",
+        ),
     ),
     "team": (
         ("codekernel team token add ci", "a token of the team's server, shown once"),

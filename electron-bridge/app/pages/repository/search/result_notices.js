@@ -23,8 +23,13 @@ const EXAMPLES = Object.freeze([
 
 /** @param {SearchState} state */
 export function countLine(state) {
-  const { answered, results, ms, isComplete, failure } = state;
-  if (!answered || failure) return nothing;
+  if (!state.answered || state.failure) return nothing;
+  return state.gap ? `${countHits(state)} ${state.gap}.` : countHits(state);
+}
+
+/** @param {SearchState} state */
+function countHits(state) {
+  const { results, ms, isComplete } = state;
   if (results.length === 0) return t('count.none', { ms: Math.round(ms) });
   const total = Math.max(state.facets?.total ?? 0, results.length);
   const values = { count: results.length, total, ms: Math.round(ms) };

@@ -13,7 +13,7 @@ import { ALL, OWN } from './scope.js';
 /** @typedef {{ query: string, scope: Scope, limit: number | null, accuracy: boolean,
  *   isMore: boolean }} Question */
 /** @typedef {Pick<import('../../../../types/protocol.d.ts').SearchReply, 'isComplete' | 'facets'> &
- *   { results: SearchResult[], repos?: SearchedRepo[], ms: number }} Answer */
+ *   { results: SearchResult[], repos?: SearchedRepo[], gap?: string, ms: number }} Answer */
 
 /** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
@@ -30,6 +30,8 @@ export class SearchState {
   answered = null;
   ms = 0;
   isComplete = true;
+  /** What was not searched, as a sentence. */
+  gap = '';
   /** What all hits have in common. @type {import('../../../../types/protocol.d.ts').SearchFacets | null} */
   facets = null;
   /** Facets of which all values are shown. @type {Set<string>} */
@@ -135,11 +137,12 @@ export class SearchState {
    * @param {Answer} answer
    * @param {Question} question
    */
-  #onReply({ results, repos = [], isComplete = true, facets, ms }, question) {
+  #onReply({ results, repos = [], isComplete = true, gap = '', facets, ms }, question) {
     const before = this.results.length;
     this.results = results;
     this.isComplete = isComplete;
-    this.gaps = repos.filter(({ error, gap }) => error || gap);
+    this.gap = gap;
+    this.gaps = repos.filter((each) => each.error || each.gap);
     this.ms = ms;
     this.answered = question;
     this.failure = null;
