@@ -8,6 +8,7 @@ import hashlib
 import os
 import posixpath
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,12 +41,13 @@ class PageFile:
 
 
 class VersionedPages:
-    """Reads pages for a browser that keeps their files."""
+    """Reads pages for a browser that keeps their files; for several threads."""
 
     def __init__(self, pages: StaticPages) -> None:
         self._pages = pages
         self._version = self._compute_version()
-        self._documents: dict[tuple[str, str], bytes] = {}
+        # By path, with the version that they are of.
+        self._documents: dict[str, tuple[str, bytes]] = {}
 
     def read(self, path: str) -> PageFile | None:
         """Return the file at a URL path, with or without a version; None if there is none."""
@@ -60,16 +62,15 @@ class VersionedPages:
         return PageFile(content, kind, _FOREVER if version == self._version else None)
 
     def _render_document(self, path: str, content: bytes) -> bytes:
-        version = self._compute_version()
-        if version != self._version:
-            self._version, self._documents = version, {}
-        key = (version, path)
-        if key not in self._documents:
-            self._documents[key] = self._version_document(path, content.decode()).encode()
-        return self._documents[key]
+        version = self._version = self._compute_version()
+        known, document = self._documents.get(path, ("", b""))
+        if known != version:
+            document = self._version_document(path, content.decode(), version).encode()
+            self._documents[path] = version, document
+        return document
 
-    def _version_document(self, path: str, document: str) -> str:
-        place = f"{_PREFIX}{self._version}/"
+    def _version_document(self, path: str, document: str, version: str) -> str:
+        place = f"{_PREFIX}{version}/"
         entries = _MODULE_SCRIPT.findall(document)
         page_module = f"{Path(path).stem}/main.js"
         if entries and self._pages.read(f"/{page_module}"):
@@ -103,9 +104,10 @@ class VersionedPages:
             folders.sort()
             for name in sorted(names):
                 file = Path(folder, name)
-                status = file.stat()
-                times = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size}"
-                digest.update(f"{file}\0{times}\n".encode(errors="surrogateescape"))
+                with suppress(OSError):  # an editor's, which is gone already
+                    status = file.stat()
+                    times = f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size}"
+                    digest.update(f"{file}\0{times}\n".encode(errors="surrogateescape"))
         return digest.hexdigest()
 
 

@@ -1,16 +1,12 @@
 /** The search tab: the box, what narrows it down, the list of what was found, and its source. */
 
-import { copyText } from '../../common/copy_text.js';
 import { makeRenderer } from '../../common/renderer.js';
 import { onLanguageChange, t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { kernelState, onKernelState } from '../../common/kernel_state.js';
 import { html, nothing } from '../../common/lit.js';
-import { navigate } from '../../common/navigation.js';
 import { openedText, parseOpened } from '../../common/page_address.js';
 import { onGrammar } from '../code/grammars.js';
-import { marksOf, wholeWords } from '../code/marks.js';
-import { openInEditor } from '../viewer/editor.js';
 import { lineRange } from '../viewer/file_path.js';
 import { VirtualList } from '../virtual/virtual_list.js';
 import { searchBox } from './box.js';
@@ -21,6 +17,7 @@ import { FirstTips } from './first_tips.js';
 import { showKeys } from './keys_dialog.js';
 import { Preview } from './preview.js';
 import { parseQuery } from './query_parts.js';
+import { ResultActions, shownOf } from './result_actions.js';
 import { forgetColours, resultCard } from './result_card.js';
 import { rowsByFile } from './result_groups.js';
 import { isSameScope, keyOfFile, keyOfResult, OWN } from './scope.js';
@@ -47,6 +44,10 @@ export function mountSearch(container, page) {
   const state = new SearchState(page.repoName, { changed, found });
   const preview = new Preview(() => draw());
   const tips = new FirstTips(() => drawAround());
+  const actions = new ResultActions(state, page, (result) => {
+    note(openedText(result), { isNew: true });
+    view(result);
+  });
   const scopePicker = new ScopePicker(page.repoName, {
     changed: () => draw(),
     choose: (scope) => {
@@ -70,7 +71,7 @@ export function mountSearch(container, page) {
     rowLabel: ({ result }) => labelOf(result),
     row: (row, index, isActive) => resultCard(row, cardContext(row, index, isActive)),
     onKey: (event, { result }) => resultKey(event, result),
-    onOpen: (_event, { result }) => open(result),
+    onOpen: (_event, { result }) => actions.open(result),
     onLeave: focusBox,
     onActive: ({ result }) => select(result),
   });
@@ -223,7 +224,7 @@ export function mountSearch(container, page) {
       list.now();
     };
     return {
-      repoName: isElsewhere(result) ? result.repoName : undefined,
+      repoName: actions.isElsewhere(result) ? result.repoName : undefined,
       isActive,
       isExpanded: state.expanded.has(key),
       isExplained: state.explained.has(key),
@@ -234,37 +235,16 @@ export function mountSearch(container, page) {
         list.setItems(rowsByFile(state.results, state.openFiles), { keepPlace: true });
         list.focus(index + 1);
       },
-      open: () => open(result),
-      ask: canAsk(result) ? () => ask(result) : undefined,
-      edit: () => edit(result),
-      copy: () => copy(result),
+      open: () => actions.open(result),
+      ask: actions.canAsk(result) ? () => actions.ask(result) : undefined,
+      edit: () => actions.edit(result),
+      copy: () => actions.copy(result),
     };
-  }
-
-  /** @param {SearchResult} result */
-  function isElsewhere({ repoName = page.repoName }) {
-    return repoName !== page.repoName;
   }
 
   /** The preview reads the files of this repository. @param {SearchResult} result */
   function shownHere(result) {
-    return isElsewhere(result) ? null : shownOf(result);
-  }
-
-  /** @param {SearchResult} result one of another repository is opened there */
-  function open(result) {
-    state.note();
-    if (isElsewhere(result)) {
-      const { repoName, query, opened } = {
-        ...result,
-        query: state.query,
-        opened: openedText(result),
-      };
-      navigate({ page: 'repository', repoName, part: 'search', query, opened });
-      return;
-    }
-    note(openedText(result), { isNew: true });
-    view(result);
+    return actions.isElsewhere(result) ? null : shownOf(result);
   }
 
   /** @param {SearchResult} result */
@@ -275,47 +255,17 @@ export function mountSearch(container, page) {
     };
   }
 
-  /** @param {SearchResult} result */
-  function edit(result) {
-    state.note();
-    if (isElsewhere(result)) open(result);
-    else openInEditor(result.filePath, result.beginLine + 1);
-  }
-
-  /** A path with a space cannot be told from the words behind it. @param {SearchResult} result */
-  function canAsk(result) {
-    return !isElsewhere(result) && !/\s/.test(result.filePath);
-  }
-
-  /** @param {SearchResult} result */
-  function ask(result) {
-    state.note();
-    page.askAbout(openedText(result));
-  }
-
-  /** @param {SearchResult} result */
-  function copy({ filePath, beginLine }) {
-    state.note();
-    copyText(`${filePath}:${beginLine + 1}`);
-  }
-
   /**
    * @param {KeyboardEvent} event
    * @param {SearchResult} result
    */
   function resultKey(event, result) {
-    const hasCommand = event.ctrlKey || event.metaKey;
-    const isOnButton = /** @type {HTMLElement} */ (event.target).closest('button, a');
-    if (event.key === 'Enter' && hasCommand) edit(result);
-    else if (event.key === 'Enter' && !isOnButton) open(result);
-    else if (event.key === 'c' && !hasCommand && !event.altKey) copy(result);
-    else if (event.key === 'a' && !hasCommand && !event.altKey && canAsk(result)) ask(result);
-    else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
+    if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
       if (event.key === 'ArrowRight') state.expanded.add(keyOfResult(result));
       else state.expanded.delete(keyOfResult(result));
       list.now();
     } else if (event.key === 'Escape') focusBox();
-    else return;
+    else if (!actions.actOnKey(event, result)) return;
     event.preventDefault();
   }
 
@@ -386,12 +336,6 @@ export function mountSearch(container, page) {
       selectOpened();
     }
   }
-}
-
-/** @param {SearchResult} result */
-function shownOf({ filePath, beginLine, endLine, content, highlightedContent, language }) {
-  const marks = wholeWords(marksOf(highlightedContent, content), content);
-  return { filePath, beginLine, endLine, content, language, marks };
 }
 
 /** @param {SearchResult} result */

@@ -41,10 +41,10 @@ export const searchZh = {
   'filters.regex': '正则',
 
   'scope.label': '搜索范围',
-  'scope.own': '当前仓库',
-  'scope.all': '全部 {count} 个仓库',
-  'scope.choose': '选择仓库…',
-  'scope.search': '在这些仓库中搜索',
+  'scope.own': '当前代码库',
+  'scope.all': '全部 {count} 个代码库',
+  'scope.choose': '选择代码库…',
+  'scope.search': '在这些代码库中搜索',
 
   'tips.count': '提示 {number}/{count}',
   'tips.next': '下一条',
@@ -56,7 +56,7 @@ export const searchZh = {
   'tips.talk.text':
     '在“对话”中，模型根据您的代码回答，引用的每一行都会核对。“代理”可以让它修改代码，修改可以撤销。',
   'tips.palette': '按 Ctrl/⌘ K 前往任何地方',
-  'tips.palette.text': '任何仓库、文件、符号、最近的搜索或操作。',
+  'tips.palette.text': '任何代码库、文件、符号、最近的搜索或操作。',
 
   'start.recent': '最近的搜索',
   'start.forget': '清除记录',
