@@ -2,7 +2,7 @@
 
 from codekernel.agent.code_queries.context import CodeContext
 from codekernel.agent.code_queries.places import CodePlace, parse_place
-from codekernel.agent.code_queries.symbols import find_definitions
+from codekernel.agent.code_queries.symbols import find_definitions, suggest_similar
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.tools.file_access import path_exists
 from codekernel.search.line_history import DEFAULT_COMMITS, LineHistory, read_line_history
@@ -30,7 +30,8 @@ def locate_definition(text: str, context: CodeContext) -> CodePlace:
         return place
     found = find_definitions(text, context)
     if not found:
-        raise ToolError(f"There is no file {text}, and nothing of this name is defined.")
+        similar = suggest_similar(text, context)
+        raise ToolError(f"There is no file {text}, and nothing of this name is defined.{similar}")
     if len(found) > 1:
         places = ", ".join(f"{each.path}:{each.first_line}-{each.last_line}" for each in found[:10])
         raise ToolError(f"{text} is defined in several places; name one: {places}")

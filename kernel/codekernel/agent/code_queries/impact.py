@@ -2,7 +2,7 @@
 
 from codekernel.agent.code_queries.context import CodeContext
 from codekernel.agent.code_queries.places import parse_place
-from codekernel.agent.code_queries.symbols import list_symbols
+from codekernel.agent.code_queries.symbols import list_symbols, suggest_similar
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.tools.file_access import path_exists
 from codekernel.agent.tools.index_search import explain_no_call_chain
@@ -41,7 +41,7 @@ def ask_calls(
     ]
     found = [answer for answer in answers if answer.chains]
     if not found:
-        raise ToolError(explain_no_call_chain(answers[0]))
+        raise ToolError(explain_no_call_chain(answers[0]) + suggest_similar(text, context))
     return found, max(0, len(names) - MAX_CHANGED_DEFINITIONS)
 
 

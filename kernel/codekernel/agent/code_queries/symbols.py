@@ -1,5 +1,6 @@
 """Definitions in files as they are now, and where a name is defined."""
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,11 +9,16 @@ from codekernel.agent.code_queries.context import CodeContext
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.tools.file_access import load_text_file
 from codekernel.chunking.outline import SourceLines, outline_text, split_lines
-from codekernel.domain.index import detect_language
+from codekernel.domain.index import UNKNOWN_LANGUAGE, detect_language
 from codekernel.errors import WrongParam
+from codekernel.search.filters import MAX_SUGGESTIONS, NEAR_MARK
 
 # Files that may define a name; the search ranks those that do first.
 MAX_CANDIDATE_FILES = 30
+
+# The lines of a place, and a name that needs no quotation marks in a filter.
+_PLACE_END = re.compile(r":L?\d+(?:-L?\d+)?$")
+_PLAIN_NAME = re.compile(r"[\w.$@+-]+")
 
 # Every definition with a name counts, however small.
 _MIN_DEFINITION_CHARS = 2
@@ -36,6 +42,23 @@ def find_definitions(name: str, context: CodeContext, path: str = "") -> list[Sy
     paths = [path] if path else _find_candidate_paths(name, context)
     found = (symbol for each in paths for symbol in list_symbols(each, context))
     return [symbol for symbol in found if _is_named(symbol, name)]
+
+
+def suggest_similar(text: str, context: CodeContext) -> str:
+    """Return a question about what is called like a name or a file; empty if nothing is."""
+    file = _PLACE_END.sub("", text.replace("\\", "/").rpartition("/")[2])
+    is_file = file != text or detect_language(file) != UNKNOWN_LANGUAGE
+    value = file if is_file else _split_name(text)[-1]
+    if context.search is None or not _PLAIN_NAME.fullmatch(value):
+        return ""
+    try:
+        hits = context.search(f"{'file' if is_file else 'symbol'}:{value}", MAX_CANDIDATE_FILES)
+    except WrongParam as error:  # says what is near
+        found = str(error).partition(NEAR_MARK)[2].split(", ")
+    else:
+        found = [hit.chunk.path for hit in hits]
+    near = list(dict.fromkeys(filter(None, found)))[:MAX_SUGGESTIONS]
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def _find_candidate_paths(name: str, context: CodeContext) -> list[str]:
