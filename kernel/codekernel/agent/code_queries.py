@@ -27,9 +27,10 @@ from codekernel.domain.call_graph import (
     QueryCallChain,
 )
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import detect_language
+from codekernel.domain.index import UNKNOWN_LANGUAGE, detect_language
 from codekernel.errors import WrongParam
 from codekernel.search.boosts import classify_path
+from codekernel.search.filters import MAX_SUGGESTIONS, NEAR_MARK
 from codekernel.search.line_history import DEFAULT_COMMITS, LineHistory, read_line_history
 
 
@@ -143,6 +144,28 @@ def find_definitions(name: str, context: CodeContext, path: str = "") -> list[Sy
     return [symbol for symbol in found if _is_named(symbol, name)]
 
 
+# The lines of a place, and a name that needs no quotation marks in a filter.
+_PLACE_END = re.compile(r":L?\d+(?:-L?\d+)?$")
+_PLAIN_NAME = re.compile(r"[\w.$@+-]+")
+
+
+def suggest_similar(text: str, context: CodeContext) -> str:
+    """Return a question about what is called like a name or a file; empty if nothing is."""
+    file = _PLACE_END.sub("", text.replace("\\", "/").rpartition("/")[2])
+    is_file = file != text or detect_language(file) != UNKNOWN_LANGUAGE
+    value = file if is_file else _split_name(text)[-1]
+    if context.search is None or not _PLAIN_NAME.fullmatch(value):
+        return ""
+    try:
+        hits = context.search(f"{'file' if is_file else 'symbol'}:{value}", MAX_CANDIDATE_FILES)
+    except WrongParam as error:  # says what is near
+        found = str(error).partition(NEAR_MARK)[2].split(", ")
+    else:
+        found = [hit.chunk.path for hit in hits]
+    near = list(dict.fromkeys(filter(None, found)))[:MAX_SUGGESTIONS]
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
 def _find_candidate_paths(name: str, context: CodeContext) -> list[str]:
     if context.search is None:
         raise ToolError("There is no index here: give a path.")
@@ -214,7 +237,7 @@ def ask_calls(
     ]
     found = [answer for answer in answers if answer.chains]
     if not found:
-        raise ToolError(explain_no_call_chain(answers[0]))
+        raise ToolError(explain_no_call_chain(answers[0]) + suggest_similar(text, context))
     return found, max(0, len(names) - MAX_CHANGED_DEFINITIONS)
 
 
@@ -261,7 +284,8 @@ def locate_definition(text: str, context: CodeContext) -> CodePlace:
         return place
     found = find_definitions(text, context)
     if not found:
-        raise ToolError(f"There is no file {text}, and nothing of this name is defined.")
+        similar = suggest_similar(text, context)
+        raise ToolError(f"There is no file {text}, and nothing of this name is defined.{similar}")
     if len(found) > 1:
         places = ", ".join(f"{each.path}:{each.first_line}-{each.last_line}" for each in found[:10])
         raise ToolError(f"{text} is defined in several places; name one: {places}")

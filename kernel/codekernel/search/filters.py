@@ -24,6 +24,9 @@ MAX_SUGGESTIONS = 4
 
 MIN_SIMILARITY = 0.6
 
+# Before the names that are like an unknown one.
+NEAR_MARK = "; near: "
+
 # Comparing a value with one name takes some microseconds.
 MAX_COMPARED_NAMES = 50_000
 
@@ -42,7 +45,9 @@ def build_unknown_value_error(message: str, value: str, known: Iterable[str]) ->
         by_lower.setdefault(name.lower(), name)
     near = difflib.get_close_matches(value.lower(), by_lower, MAX_SUGGESTIONS, MIN_SIMILARITY)
     shown = ", ".join(encode_path(by_lower[name]) for name in near)
-    return WrongParam(f"{message}; near: {shown}" if near else f"{message}, nor anything like it")
+    return WrongParam(
+        f"{message}{NEAR_MARK}{shown}" if near else f"{message}, nor anything like it"
+    )
 
 
 # Names of languages that are no file extension, each with an extension of that language.

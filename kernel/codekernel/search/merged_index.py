@@ -9,6 +9,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import ParamSpec, Self, TypeVar
@@ -22,6 +23,8 @@ from codekernel.storage.term_counts import FieldTerm, TermCounts, add_term_count
 # Ids and keys of one index, which are negative, too, have 64 bits.
 _ID_BITS = 64
 _HALF = 1 << (_ID_BITS - 1)
+
+MAX_CACHED_PATHS = 16_384
 
 _get_score = itemgetter(1)
 
@@ -80,6 +83,12 @@ class MemberPath(str):
         )
 
     __hash__ = str.__hash__
+
+
+@lru_cache(MAX_CACHED_PATHS)
+def _place_path(path: str, place: int) -> MemberPath:
+    """Return the same object for the same file: what is identical is not compared."""
+    return MemberPath(path, place)
 
 
 def split_number(number: int) -> tuple[int, int]:
@@ -227,7 +236,7 @@ class MergedCatalog:
         found: dict[str, int] = {}
         for place in range(len(self.members)):
             files = ask_member(place, self._get(place).find_files_named, names)
-            found |= {MemberPath(path, place): _join(place, it) for path, it in files.items()}
+            found |= {_place_path(path, place): _join(place, it) for path, it in files.items()}
         return found
 
     def list_chunks(self, file_id: int) -> list[IndexedChunk]:
@@ -258,7 +267,7 @@ def _adopt(place: int, chunks: Iterable[IndexedChunk]) -> list[IndexedChunk]:
             chunk,
             id=_join(place, chunk.id),
             text_hash=_join(place, chunk.text_hash),
-            path=MemberPath(chunk.path, place),
+            path=_place_path(chunk.path, place),
         )
         for chunk in chunks
     ]

@@ -89,6 +89,11 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
         )
         assert "There is no file nobody" in await call_failing(client, "history", place="nobody")
         assert "Nothing called nobody" in await call_failing(client, "symbols", name="nobody")
+        assert "Did you mean add_route?" in await call_failing(client, "calls", symbol="ad_route")
+        assert "Did you mean add_route?" in await call_failing(client, "symbols", name="add_rout")
+        assert "Did you mean routing.py?" in await call_failing(
+            client, "history", place="src/rooting.py:3"
+        )
         assert "Say which file" in await call_failing(client, "symbols")
         assert "no chat model is set up" in await call_failing(client, "ask", question="Why?")
         with pytest.raises(MCPError, match="There is no tool sing"):

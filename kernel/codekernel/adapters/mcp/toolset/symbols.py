@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codekernel.agent.code_queries import Symbol, find_definitions, list_symbols, parse_place
+from codekernel.agent.code_queries import (
+    Symbol,
+    find_definitions,
+    list_symbols,
+    parse_place,
+    suggest_similar,
+)
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain.untrusted_text import encode_path
@@ -35,12 +41,12 @@ def _run_symbols(arguments: SymbolsArguments, context: ToolContext) -> ToolOutco
         raise ToolError("Say which file, or which name: `path`, `name`, or both.")
     found = find_definitions(name, context, path) if name else list(list_symbols(path, context))
     if not found:
+        if not name:
+            raise ToolError(f"{path} defines nothing that has a name.")
         where = f" in {path}" if path else ""
-        raise ToolError(
-            f"Nothing called {name} is defined{where}. Names are matched exactly, but for capitals."
-            if name
-            else f"{path} defines nothing that has a name."
-        )
+        unknown = f"Nothing called {name} is defined{where}."
+        exact = "Names are matched exactly, but for capitals."
+        raise ToolError(f"{unknown} {exact}{suggest_similar(name, context)}")
     rows = [_format_symbol(symbol, indented=not name) for symbol in found[:MAX_SYMBOLS]]
     if len(found) > MAX_SYMBOLS:
         rows.append(f"[... {len(found) - MAX_SYMBOLS} more]")
