@@ -6,6 +6,7 @@ import os
 import sys
 
 from codekernel.cli.main import NUMPY_THREADS_ENV_VARIABLE
+from codekernel.domain.memory import raise_gc_thresholds
 from index_disk import DIMENSIONS
 from rival_child import Answer, Stopwatch, serve
 
@@ -21,6 +22,7 @@ def load() -> tuple[dict[str, float], dict[str, Answer]]:
     from index_ours_work import Work
 
     imported = watch.seconds()
+    raise_gc_thresholds()
     work = Work()
     if work.embedder.dimensions != DIMENSIONS:
         sys.exit(f"The static model has {work.embedder.dimensions} dimensions, not {DIMENSIONS}.")

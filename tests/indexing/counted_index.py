@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from codekernel.domain.concurrency import CancelToken
 from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.known_vectors import GetTeamVectors
 from codekernel.indexing.repository_index import RepositoryIndex
-from codekernel.indexing.vector_index import GetTeamVectors
 from codekernel.inference.model_pool import Embedder, ModelPool
 from indexing.harness import IndexHarness, static_plan
 

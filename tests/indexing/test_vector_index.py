@@ -43,7 +43,7 @@ def test_a_contextual_model_is_heard_as_one_once_it_has_read_the_files(tmp_path:
 
     plan = IndexPlan((ConfigPlan("mini", MODELS / "all-MiniLM-L6-v2", SIZE),))
     harness, _ = index_folder(tmp_path / "one", tmp_path / "index" / "1", look, plan=plan)
-    assert meanwhile == [False]
+    assert set(meanwhile) == {False}  # a busy machine embeds in several steps
     (vectors,) = harness.index.vector_indexes
     assert vectors.is_contextual
     harness.close()

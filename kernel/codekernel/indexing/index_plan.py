@@ -14,7 +14,7 @@ from codekernel.domain.settings import (
 if TYPE_CHECKING:  # heavy
     from collections.abc import Callable
 
-    from codekernel.indexing.vector_index import GetTeamVectors
+    from codekernel.indexing.known_vectors import GetTeamVectors
     from codekernel.inference.model_pool import ModelPool
     from codekernel.remote.remote_models import RemoteModels
 

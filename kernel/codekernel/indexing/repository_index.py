@@ -42,7 +42,8 @@ from codekernel.storage.index_store import (
 
 if TYPE_CHECKING:  # heavy to import, and openRepo waits for this module
     from codekernel.domain.settings import Performance
-    from codekernel.indexing.vector_index import GetTeamVectors, VectorIndex
+    from codekernel.indexing.known_vectors import GetTeamVectors
+    from codekernel.indexing.vector_index import VectorIndex
     from codekernel.inference.model_pool import ModelPool
     from codekernel.remote.remote_models import RemoteModels
     from codekernel.storage.process_lock import ProcessLock

@@ -17,14 +17,14 @@ from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Close
 from codekernel.domain.index import EmbeddingConfigStatus, build_embedding_text
 from codekernel.domain.settings import Performance, RemoteModel
 from codekernel.errors import Cancelled, InvalidModel
+from codekernel.indexing.batch_sizer import BatchSizer
 from codekernel.indexing.index_plan import ConfigPlan
 from codekernel.indexing.index_state import EmbedStep
+from codekernel.indexing.known_vectors import FoundVectors, GetTeamVectors, KnownVectors
 from codekernel.indexing.seed_trial import are_vectors_true
 from codekernel.inference.model_pool import Embedder, ModelPool
-from codekernel.sharing.team_vectors import TeamVectors
 from codekernel.storage.index_store import IndexStore
 from codekernel.storage.vectors.in_memory_vectors import (
-    AnyFloatArray,
     Int64Array,
     round_rows,
     sort_unique,
@@ -39,12 +39,6 @@ if TYPE_CHECKING:  # a quarter of a second, for remote models alone
 
 logger = logging.getLogger(__name__)
 
-# How fast the batch may grow while the speed of a model is still being measured.
-MAX_BATCH_GROWTH = 8
-
-# If no larger share of a batch had to be embedded, the next one is larger.
-MAX_MISSING_SHARE = 0.1
-
 # Vectors of texts that are in no file any more are kept for a branch that comes back, up to as
 # many as there are texts in use, and never fewer than these.
 MIN_SPARE_VECTORS = 10_000
@@ -53,17 +47,10 @@ MIN_SPARE_VECTORS = 10_000
 # then what is nearest may be what happened to come first.
 MAX_WAITING_SHARE = 0.1
 
-# Asking the team's store may take so many times as long as embedding is known to take, and at
-# least as long as a slow store needs for two answers.
-MAX_LOOKUP_RATIO, MIN_LOOKUP_SECONDS, DEFAULT_LOOKUP_SECONDS = 1.0, 1.5, 5.0
-
 # A remote model and what is known of sending this repository to it.
 OpenRemoteModel: TypeAlias = (
     "Callable[[RemoteModel], AbstractContextManager[RemoteIndexing]] | None"
 )
-
-# Model fingerprint and dimensions -> the team's vectors, if there are any.
-GetTeamVectors: TypeAlias = Callable[[str, int], TeamVectors | None]
 
 
 class VectorIndex:
@@ -89,8 +76,7 @@ class VectorIndex:
         self._throttle = throttle
         self._pending: OrderedDict[int, None] = OrderedDict()
         self._embedding_count = 0  # files that left the queue, and whose vectors are not stored yet
-        self._batch_size = self._lookup_size = config.batch_sizes.initial
-        self._chunks_per_second: float | None = None
+        self._sizer = BatchSizer(config.batch_sizes)
         # Answers instead of a remote model that is away.
         self.standby: VectorIndex | None = None
         with ExitStack() as opening:
@@ -116,11 +102,13 @@ class VectorIndex:
             self.table = self._open_table(local)
             self._model = opening.pop_all()
         shared = store.shared_vectors_file(model)
-        self._shared = SharedVectors(shared, self.embedder.dimensions) if shared else None
-        self._get_team_vectors = get_team_vectors
+        self._known = KnownVectors(
+            SharedVectors(shared, self.embedder.dimensions) if shared else None,
+            lambda: get_team_vectors(self.embedder.fingerprint, self.embedder.dimensions),
+            f"{store.folder.name}/{self.name}",
+        )
         self.embedded_count = 0  # since it was opened
         self._embedded_count = self._adopted_count = 0
-        self._source_name = f"{store.folder.name}/{self.name}"
         self._close_guard = CloseGuard()
 
     @property
@@ -151,10 +139,8 @@ class VectorIndex:
         """Close the model and the vectors; waits for running searches."""
         self._close_guard.close()
         self._log_counts()
-        if team := self._find_team():
-            team.save()
-        if self._shared:
-            self._shared.close()
+        self._known.save()
+        self._known.close()
         self.table.close()
         self._model.close()
 
@@ -199,7 +185,7 @@ class VectorIndex:
         texts: dict[int, str] = {}
         finished: list[int] = []
         partial: tuple[int, float] | None = None
-        size = max(self._batch_size, self._lookup_size)
+        size = self._sizer.read_texts
         while self._pending and len(texts) < size and not partial and not cancel.is_cancelled:
             self._throttle.yield_to_queries()
             file_id = next(iter(self._pending))
@@ -223,8 +209,8 @@ class VectorIndex:
             self._embedding_count = 0
         if self.remote and texts:
             self.remote.notice_success()
-        if not self._pending and (team := self._find_team()):
-            team.save()  # before the index counts as complete
+        if not self._pending:
+            self._known.save()  # before the index counts as complete
         return EmbedStep(tuple(finished), partial)
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
@@ -263,8 +249,7 @@ class VectorIndex:
     def compact(self) -> None:
         """Delete vectors that are long unused and join what many small additions left."""
         self._log_counts()
-        if team := self._find_team():
-            team.save()
+        self._known.save()
         self._store.restrict_to_owner()
         in_use = self._store.catalog.count_texts()
         if has_spare := len(self.table) - in_use > max(MIN_SPARE_VECTORS, in_use):
@@ -274,9 +259,8 @@ class VectorIndex:
         if has_spare or self.table.needs_compaction:
             self.table.compact()
         self.table.save_snapshot()
-        if self._shared:
-            self._shared.copy_once(self._source_name, self.table.iterate_stored_rows)
-            self._shared.close()  # nothing is embedded for a while
+        self._known.copy_once(self.table.iterate_stored_rows)
+        self._known.close()  # nothing is embedded for a while
 
     def get_status(self, chunks: int, files: int, arriving: int = 0) -> EmbeddingConfigStatus:
         """Return the config's progress; ``chunks`` and ``files`` are those of the repository.
@@ -285,7 +269,7 @@ class VectorIndex:
         """
         unstored = len(self._pending) + self._embedding_count + arriving
         waiting = max(1, round(unstored * chunks / files)) if unstored and files else 0
-        rate = self._chunks_per_second
+        rate = self._sizer.chunks_per_second
         with self._close_guard.use() as is_open:
             embedded = len(self.table) if is_open else 0
         return EmbeddingConfigStatus(
@@ -323,63 +307,37 @@ class VectorIndex:
         if cancel.is_cancelled:
             raise Cancelled("embedding was stopped")
         asked = len(texts)
-        self._adopt_vectors(texts)
-        self._adopt_from_team(texts)
-        # Finding takes a fraction of the time of embedding: more is looked up at once.
-        is_found = len(texts) <= asked * MAX_MISSING_SHARE
-        self._lookup_size = (
-            min(self.config.batch_sizes.largest, asked * MAX_BATCH_GROWTH) if is_found else 0
-        )
+        self._adopt(self._known.find_shared(texts, is_first=not len(self.table)), texts)
+        found = self._known.find_in_team(texts, self._sizer.chunks_per_second)
+        if self._adopt(found, texts) and found:
+            self._known.share(*found)
+        self._sizer.record_lookup(asked, len(texts))
         entries = list(texts.items())
         while entries:
-            batch = dict(entries[: self._batch_size])
+            batch = dict(entries[: self._sizer.embedded_texts])
             del entries[: len(batch)]
             if self.remote:
                 self.remote.require_consent()
             started = time.monotonic()
             vectors = round_rows(self.embedder.embed_documents(list(batch.values()), cancel))
-            self._store_vectors(np.fromiter(batch, dtype=np.int64), vectors)
+            keys = np.fromiter(batch, dtype=np.int64)
+            self.table.add(keys, vectors)
+            self._known.share(keys, vectors)
             self._embedded_count += len(batch)
             self.embedded_count += len(batch)
-            self._update_batch_size(len(batch), time.monotonic() - started)
-            if team := self._find_team():
-                team.contribute(batch, vectors)
+            self._sizer.record_embedding(len(batch), time.monotonic() - started)
+            self._known.contribute(batch, vectors)
 
-    def _adopt_vectors(self, texts: dict[int, str]) -> None:
-        """Take over what was embedded for any index before; ``texts`` loses what is found."""
-        if self._shared is None:
-            return
-        if not len(self.table):  # everything will be shared when it is embedded
-            self._shared.copy_once(self._source_name, lambda: iter(()))
-        keys, vectors = self._shared.find(np.fromiter(texts, dtype=np.int64))
-        if len(keys):
-            self.table.add(keys, vectors)
-            self._count_adopted(keys, texts)
-
-    def _adopt_from_team(self, texts: dict[int, str]) -> None:
-        """Take over what the team has embedded; ``texts`` loses what is found."""
-        team = self._find_team() if texts else None
-        if team is None:
-            return
-        rate = self._chunks_per_second
-        wait = len(texts) / rate * MAX_LOOKUP_RATIO if rate else DEFAULT_LOOKUP_SECONDS
-        keys, vectors = team.find(texts, max(MIN_LOOKUP_SECONDS, wait))
-        if len(keys):
-            self._store_vectors(keys, vectors)
-            self._count_adopted(keys, texts)
-
-    def _find_team(self) -> TeamVectors | None:
-        return self._get_team_vectors(self.embedder.fingerprint, self.embedder.dimensions)
-
-    def _store_vectors(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
+    def _adopt(self, found: FoundVectors | None, texts: dict[int, str]) -> bool:
+        """Add vectors that are known; ``texts`` loses what is found. Returns whether any was."""
+        if found is None or not len(found[0]):
+            return False
+        keys, vectors = found
         self.table.add(keys, vectors)
-        if self._shared:
-            self._shared.add(keys, vectors)
-
-    def _count_adopted(self, keys: Int64Array, texts: dict[int, str]) -> None:
         self._adopted_count += len(keys)
         for key in keys.tolist():
             del texts[key]
+        return True
 
     def _log_counts(self) -> None:
         """Say how many texts were embedded, and how many had been embedded before."""
@@ -388,13 +346,3 @@ class VectorIndex:
             place = self._store.folder.name
             logger.info("index %s: %d texts embedded, %d taken over", place, embedded, adopted)
         self._embedded_count = self._adopted_count = 0
-
-    def _update_batch_size(self, texts: int, seconds: float) -> None:
-        rate = texts / max(seconds, 1e-6)
-        known = self._chunks_per_second
-        self._chunks_per_second = rate if known is None else 0.7 * known + 0.3 * rate
-        size = min(
-            int(rate * self.config.batch_sizes.target_seconds), self._batch_size * MAX_BATCH_GROWTH
-        )
-        limits = self.config.batch_sizes
-        self._batch_size = max(limits.smallest, min(limits.largest, size))
