@@ -1,5 +1,6 @@
 """The base of a team: the chunks of many repositories in one table, searched where it lies.
 
+base_listing.py      the bases in a store; how one is deleted
 base_place.py        where a base lies in the store; whether the store keeps what it acknowledges
 manifest.py          what one build of a base holds, by repository
 term_statistics.py   how many chunks have a term
