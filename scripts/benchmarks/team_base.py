@@ -223,7 +223,7 @@ class BaseBench:
         shares = []
         for vector in vectors:
             exact = [row["_distance"] for row in table.search_exactly(vector, HITS)]
-            found = [row["_distance"] for row in table.search_vectors(vector, "", HITS)]
+            found = [row["_distance"] for row in table.search_vectors(vector, (), HITS)]
             shares.append(sum(it <= exact[-1] + 1e-6 for it in found) / len(exact))
         return verdict_at_least("recall@10 against exact", fmean(shares), MIN_RECALL)
 

@@ -17,4 +17,5 @@ bm25.py              scores of two indexes that can be compared
 overlay_state.py     which files of the base are hidden, and how terms weigh
 overlay_catalog.py   files and chunks of both
 overlay_view.py      one search of both
+whole_base.py        one search of all repositories of a base, none of which is here
 """

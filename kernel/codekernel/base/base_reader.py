@@ -191,19 +191,19 @@ class BaseRepositoryReader:
     def search_terms(self, stems: Sequence[str], limit: int, deadline: Deadline) -> list[BaseHit]:
         """Return chunks with any of these stems. Raises BaseUnavailable."""
         label, table = self.repository.label, self.base.table
-        rows = self._run(lambda: table.search_terms(stems, label, limit), deadline)
+        rows = self._run(lambda: table.search_terms(stems, [label], limit), deadline)
         return [BaseHit(self._parse(row), row["terms"]) for row in rows]
 
     def find_all_terms(self, stems: Sequence[str], limit: int, deadline: Deadline) -> list[BaseHit]:
         """Return chunks with all of these stems, in any field. Raises BaseUnavailable."""
         label, table = self.repository.label, self.base.table
-        search = partial(table.search_terms, stems, label, limit, needs_all=True)
+        search = partial(table.search_terms, stems, [label], limit, needs_all=True)
         return [BaseHit(self._parse(row), row["terms"]) for row in self._run(search, deadline)]
 
     def search_vectors(self, vector: Vector, limit: int, deadline: Deadline) -> list[BaseHit]:
         """Return the chunks that are nearest to a vector. Raises BaseUnavailable."""
         label, table = self.repository.label, self.base.table
-        rows = self._run(lambda: table.search_vectors(vector, label, limit), deadline)
+        rows = self._run(lambda: table.search_vectors(vector, [label], limit), deadline)
         return [BaseHit(self._parse(row), cosine=1 - row["_distance"]) for row in rows]
 
     def list_chunks(self, paths: Sequence[str], deadline: Deadline) -> list[BaseHit]:
