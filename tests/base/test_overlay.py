@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from base.base_world import API, BaseWorld
+from base.base_world import API, PLAN, BaseWorld
 from base.overlay_world import (
+    POOL,
     QUERIES,
     OverlayHarness,
     RandomChanges,
@@ -17,7 +18,10 @@ from base.overlay_world import (
 )
 from codekernel.base.base_place import find_base_place
 from codekernel.base.base_reader import BaseUnavailable, open_base
+from codekernel.base.base_session import BaseSession
 from codekernel.errors import WrongParam
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.search.pipeline import Searcher
 from indexing.harness import IndexHarness
 
 
@@ -182,3 +186,19 @@ def test_a_base_that_was_never_built_or_is_half_gone_is_explained(
         path.unlink()
     with pytest.raises(BaseUnavailable, match="it was never built, or has been deleted"):
         open_base(world.place)
+
+
+def test_who_only_reads_the_index_of_another_process_searches_the_base_too(
+    world: BaseWorld, checkout: Path
+) -> None:
+    with open_over_base(world, checkout, "over") as over:
+        session = BaseSession(checkout, over.session._open_base)
+        reader = RepositoryIndex(checkout, over.folder, lambda: POOL, elsewhere=session)
+        try:
+            reader.start(PLAN)
+            over.wait_until(lambda: session.is_open, "the base is open")
+            assert reader.store.writer is None
+            found = session.cover(Searcher(checkout, reader), reader).search("parse_header", 10)
+        finally:
+            reader.close()
+        assert found[0].chunk.path == "src/header.py"
