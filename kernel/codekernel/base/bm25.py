@@ -19,13 +19,12 @@ K1, B = 1.2, 0.75
 # tantivy keeps the length of a field in a byte: exact up to 40, then eight steps of each width.
 _EXACT_LENGTHS = 40
 _WIDTHS = chain.from_iterable(repeat(2**power, 8) for power in range(1, 28))
-_LENGTHS = (*range(_EXACT_LENGTHS), *accumulate(_WIDTHS, initial=_EXACT_LENGTHS))
+_LENGTHS: tuple[int, ...] = (*range(_EXACT_LENGTHS), *accumulate(_WIDTHS, initial=_EXACT_LENGTHS))
 
 
 def round_length(length: int) -> int:
     """Return the length of a field as tantivy keeps it."""
-    place: int = bisect_right(_LENGTHS, length) - 1
-    return _LENGTHS[place]
+    return _LENGTHS[bisect_right(_LENGTHS, length) - 1]
 
 
 class Bm25Scorer:
