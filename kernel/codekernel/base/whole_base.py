@@ -27,6 +27,8 @@ MAX_WHOLE_HITS = 300
 class WholeBase:
     """One search; without ``embedder`` by words alone."""
 
+    is_remote = True
+
     def __init__(self, base: OpenedBase, embedder: Embedder | None, filters: Filters) -> None:
         self._base, self._embedder = base, embedder
         labels = [each.label for each in base.manifest.repositories]
