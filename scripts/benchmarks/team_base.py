@@ -59,6 +59,8 @@ PATIENCE_SECONDS = 60.0
 NOISE = 0.05
 MAX_COLD_SECONDS, MAX_WARM_SECONDS, MIN_RECALL, MIN_QUALITY = 2.5, 0.25, 0.95, 0.995
 
+MODEL = get_bundled_folder() / STATIC_MODEL
+
 Question = tuple[str, list[str]]
 
 
@@ -80,7 +82,7 @@ def main() -> int:
 def plan_default() -> IndexPlan:
     """Return the default settings with the static model alone."""
     (size,) = {it.max_chunk_chars for it in build_default_embedding_configs()}
-    return IndexPlan((ConfigPlan("static", get_bundled_folder() / STATIC_MODEL, size),))
+    return IndexPlan((ConfigPlan("static", MODEL, size),))
 
 
 class BaseBench:
@@ -189,18 +191,11 @@ class BaseBench:
         cpu = count_cpu(resource.RUSAGE_SELF) - before
         print(f"  CPU of the committer {cpu:.1f} s", flush=True)
 
-    @property
-    def _model(self) -> Path:
-        model = self._plan.configs[0].model
-        if not isinstance(model, Path):
-            raise TypeError("the base is embedded here")
-        return model
-
     def _measure_first_answer(self) -> bool:
         """Ask words and vectors of a table that was just opened, then more of them."""
         questions = [query for each in self._questions.values() for query, _ in each]
         name = next(iter(self._questions))
-        with self._pool.acquire_embedder(self._model, Performance()) as embedder:
+        with self._pool.acquire_embedder(MODEL, Performance()) as embedder:
             vectors = [embedder.embed_query(query) for query in questions]
         began = time.perf_counter()
         base = open_base(self._place)
@@ -224,13 +219,13 @@ class BaseBench:
 
     def _measure_recall(self) -> bool:
         table = BaseTable(self._place.table)
-        with self._pool.acquire_embedder(self._model, Performance()) as embedder:
+        with self._pool.acquire_embedder(MODEL, Performance()) as embedder:
             queries = [query for each in self._questions.values() for query, _ in each]
             vectors = [embedder.embed_query(query) for query in queries[:100]]
         shares = []
         for vector in vectors:
             exact = [row["_distance"] for row in table.search_exactly(vector, HITS)]
-            found = [row["_distance"] for row in table.search_vectors(vector, "", HITS)]
+            found = [row["_distance"] for row in table.search_vectors(vector, (), HITS)]
             shares.append(sum(it <= exact[-1] + 1e-6 for it in found) / len(exact))
         return verdict_at_least("recall@10 against exact", fmean(shares), MIN_RECALL)
 

@@ -90,7 +90,7 @@ class BaseWorld:
         return BaseTable(self.place.table, tag)
 
     def list_paths(self, word: str) -> list[str]:
-        rows = self.open_table().search_terms([word], "", 10)
+        rows = self.open_table().search_terms([word], (), 10)
         return [f"{row['repo']}/{row['path']}" for row in rows]
 
     def copy_store(self, target: Path) -> None:

@@ -87,7 +87,7 @@ def test_who_has_opened_a_build_goes_on_reading_it(world: BaseWorld) -> None:
     opened = world.open_table()
     world.histories["web"].commit("empty", {"app.js": "export const nothing = 0;\n"})
     world.build()
-    assert [row["path"] for row in opened.search_terms(["socket"], "", 10)] == ["app.js"]
+    assert [row["path"] for row in opened.search_terms(["socket"], (), 10)] == ["app.js"]
     assert world.list_paths("socket") == []
 
 

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from base.base_world import API, BaseWorld
+from base.base_world import API, PLAN, BaseWorld
 from base.overlay_world import (
+    POOL,
     QUERIES,
     OverlayHarness,
     RandomChanges,
@@ -15,7 +16,12 @@ from base.overlay_world import (
     present,
     search_alone,
 )
+from codekernel.base.base_place import find_base_place
+from codekernel.base.base_reader import BaseUnavailable, open_base
+from codekernel.base.base_session import BaseSession
 from codekernel.errors import WrongParam
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.search.pipeline import Searcher
 from indexing.harness import IndexHarness
 
 
@@ -164,3 +170,35 @@ def test_a_repository_that_the_base_does_not_have_is_indexed_here(
 def test_no_name_of_another_repository_is_found(world: BaseWorld, checkout: Path) -> None:
     with open_over_base(world, checkout, "over") as over:
         assert "app.js" not in [hit.chunk.path for hit in over.find("openSocket WebSocket").hits]
+
+
+def test_a_base_that_was_never_built_or_is_half_gone_is_explained(
+    world: BaseWorld, checkout: Path
+) -> None:
+    with pytest.raises(BaseUnavailable, match="there is none in the store; is its folder mounted"):
+        open_base(find_base_place(world.opened, "another", {}))
+    with open_over_base(world, checkout, "over") as over:
+        for path in world.store_folder.rglob("*.lance"):
+            if path.is_file():
+                path.unlink()
+        assert "a file of its table is gone" in over.find("unheard_of_word close").gap
+    for path in world.store_folder.rglob("_versions/*"):
+        path.unlink()
+    with pytest.raises(BaseUnavailable, match="it was never built, or has been deleted"):
+        open_base(world.place)
+
+
+def test_who_only_reads_the_index_of_another_process_searches_the_base_too(
+    world: BaseWorld, checkout: Path
+) -> None:
+    with open_over_base(world, checkout, "over") as over:
+        session = BaseSession(checkout, over.session._open_base)
+        reader = RepositoryIndex(checkout, over.folder, lambda: POOL, elsewhere=session)
+        try:
+            reader.start(PLAN)
+            over.wait_until(lambda: session.is_open, "the base is open")
+            assert reader.store.writer is None
+            found = session.cover(Searcher(checkout, reader), reader).search("parse_header", 10)
+        finally:
+            reader.close()
+        assert found[0].chunk.path == "src/header.py"

@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from cli.test_share import set_up
+from cli.test_share import set_up, share
 from codekernel.cli.commands.build_base import run_build_base
 from codekernel.errors import WrongParam
 from support.git_history import GitHistory
@@ -54,8 +54,14 @@ def test_a_base_is_built_from_a_list_and_what_fails_is_named(
     listed.write_text(f"# ours\n{roots[0]}\nsecond={roots[1]}\n", encoding="utf-8")
     assert build_base(user_data, repos=listed) == 0
     assert "2 repositories, 2 chunks, 2 parts built" in capsys.readouterr().out
+    assert share(user_data, "status") == 0
+    assert re.search(r"base all: \d+ objects, 0\.\d MB", capsys.readouterr().out)
     assert build_base(user_data, repos=listed, repo=[f"broken={empty.folder}"]) == 0
     assert "2 chunks, 0 parts built" in capsys.readouterr().out
+    assert share(user_data, "forget", base="none") == 1
+    assert share(user_data, "forget", base="all") == 0
+    assert "deleted: " in capsys.readouterr().out
+    assert not [path for path in store.rglob("*") if path.is_file()]
 
 
 def test_a_base_of_nothing_is_explained(user_data: Path) -> None:

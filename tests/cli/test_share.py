@@ -25,9 +25,13 @@ def set_up(
             ApiKeys(vault).set(SALT_NAME, "a salt of this team")
 
 
-def share(user_data: Path, action: str, **options: bool) -> int:
+def share(user_data: Path, action: str, **options: object) -> int:
     return run_share(
-        Namespace(user_data=str(user_data), action=action, **{"json": False, "yes": True} | options)
+        Namespace(
+            user_data=str(user_data),
+            action=action,
+            **{"json": False, "yes": True, "base": ""} | options,
+        )
     )
 
 

@@ -135,3 +135,11 @@ def test_a_kernel_searches_the_base_that_the_settings_name(
     gone = run("search", "--json", "Session is_closed")
     assert "src/session.py" not in gone.stdout
     assert "in-base" in run("doctor", "why", "src/header.py").stdout
+    whole = codekernel(user_data, tmp_path, "search", "--base", "platform", "parse", **ENVIRON)
+    assert whole.stdout.startswith("api/src/header.py:"), whole.stderr
+    literal = codekernel(user_data, tmp_path, "search", "--base", "platform", "-F", "x", **ENVIRON)
+    assert "looked for where the files are" in literal.stderr
+    store.rename(tmp_path / "unmounted")
+    away = run("search", "parse_header")
+    assert "base platform cannot be searched now" in away.stderr
+    assert "Only what you have changed" in away.stderr

@@ -1,5 +1,6 @@
 """The base of a team: the chunks of many repositories in one table, searched where it lies.
 
+base_listing.py      the bases in a store; how one is deleted
 base_place.py        where a base lies in the store; whether the store keeps what it acknowledges
 manifest.py          what one build of a base holds, by repository
 term_statistics.py   how many chunks have a term
@@ -16,4 +17,5 @@ bm25.py              scores of two indexes that can be compared
 overlay_state.py     which files of the base are hidden, and how terms weigh
 overlay_catalog.py   files and chunks of both
 overlay_view.py      one search of both
+whole_base.py        one search of all repositories of a base, none of which is here
 """

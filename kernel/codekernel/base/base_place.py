@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from codekernel.base.base_listing import find_base_folder
 from codekernel.domain.settings import BASE_NAME
 from codekernel.errors import StorageError, WrongParam
 from codekernel.sharing.object_store import (
@@ -19,8 +20,6 @@ from codekernel.sharing.object_store import (
 )
 from codekernel.sharing.team import OpenedStore
 from codekernel.storage.base.base_table import TablePlace
-
-BASES_PREFIX = "bases/1/"
 
 # LanceDB waits longer and tries more often by itself than anybody who searches.
 _LANCE_LIMITS = {"timeout": "10s", "connect_timeout": "2s", "client_max_retries": "1"}
@@ -56,7 +55,7 @@ def find_base_place(opened: OpenedStore, name: str, environ: Mapping[str, str]) 
         raise WrongParam(
             f'"{name}" is no name of a base: small letters, digits, dots, - and _, at most 64'
         )
-    folder = f"{BASES_PREFIX}{opened.secret.tag}/{name}/"
+    folder = find_base_folder(opened, name)
     place = opened.store.place
     uri = f"{place.address.rstrip('/')}/{folder}table"
     return BasePlace(name, opened.store, folder, TablePlace(uri, _find_options(place, environ)))

@@ -6,6 +6,7 @@ that failed is left alone for a moment.
 
 import logging
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -92,9 +93,7 @@ class BaseRequests:
         except queue.Empty:
             raise self._fail(f"it has not answered within {deadline.seconds:g} s") from None
         if error is not None:
-            text = str(error)
-            reason = explain_failure(text) if isinstance(error, BaseTableError) else text
-            raise self._fail(reason) from error
+            raise self._fail(_explain(error)) from error
         return found  # type: ignore[return-value]
 
     def _fail(self, reason: str) -> BaseUnavailable:
@@ -104,6 +103,30 @@ class BaseRequests:
 
     def _describe(self, reason: str) -> BaseUnavailable:
         return BaseUnavailable(f"The team's base {self._name} cannot be searched now: {reason}")
+
+
+# What LanceDB says, and what it means; the first that is found counts.
+_EXPLANATIONS = (
+    (r"Table '\w+' was not found", "it was never built, or has been deleted"),
+    (r"there is no table at", "there is none in the store; is its folder mounted?"),
+    (r"(?i)tag \S+ (?:does not exist|not found)", "no build of it has been published yet"),
+)
+
+_GONE = r"(?i)\bnot found\b"
+
+
+def _explain(error: Exception) -> str:
+    """Return why a request failed, in words a person understands."""
+    text = str(error)
+    if not isinstance(error, BaseTableError):
+        return text
+    for pattern, meaning in _EXPLANATIONS:
+        if re.search(pattern, text):
+            return meaning
+    known = explain_failure(text)
+    if known == text.partition("\n")[0][:300] and re.search(_GONE, text):
+        return "a file of its table is gone; is the store still there?"
+    return known
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,19 +191,19 @@ class BaseRepositoryReader:
     def search_terms(self, stems: Sequence[str], limit: int, deadline: Deadline) -> list[BaseHit]:
         """Return chunks with any of these stems. Raises BaseUnavailable."""
         label, table = self.repository.label, self.base.table
-        rows = self._run(lambda: table.search_terms(stems, label, limit), deadline)
+        rows = self._run(lambda: table.search_terms(stems, [label], limit), deadline)
         return [BaseHit(self._parse(row), row["terms"]) for row in rows]
 
     def find_all_terms(self, stems: Sequence[str], limit: int, deadline: Deadline) -> list[BaseHit]:
         """Return chunks with all of these stems, in any field. Raises BaseUnavailable."""
         label, table = self.repository.label, self.base.table
-        search = partial(table.search_terms, stems, label, limit, needs_all=True)
+        search = partial(table.search_terms, stems, [label], limit, needs_all=True)
         return [BaseHit(self._parse(row), row["terms"]) for row in self._run(search, deadline)]
 
     def search_vectors(self, vector: Vector, limit: int, deadline: Deadline) -> list[BaseHit]:
         """Return the chunks that are nearest to a vector. Raises BaseUnavailable."""
         label, table = self.repository.label, self.base.table
-        rows = self._run(lambda: table.search_vectors(vector, label, limit), deadline)
+        rows = self._run(lambda: table.search_vectors(vector, [label], limit), deadline)
         return [BaseHit(self._parse(row), cosine=1 - row["_distance"]) for row in rows]
 
     def list_chunks(self, paths: Sequence[str], deadline: Deadline) -> list[BaseHit]:

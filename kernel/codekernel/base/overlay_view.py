@@ -157,6 +157,8 @@ class OverlayVectors:
 class OverlayLexical:
     """The lexical index of both, with terms weighed as in one."""
 
+    is_remote = True
+
     def __init__(self, view: OverlayView) -> None:
         self._view = view
         self._local = view.local.lexical

@@ -25,6 +25,9 @@ def add_share_arguments(share: argparse.ArgumentParser) -> None:
         "forget", help="delete the vectors that this machine has contributed"
     )
     forget.add_argument("--yes", action="store_true", help="do not ask")
+    forget.add_argument(
+        "--base", metavar="NAME", default="", help="instead: delete a base, for all of the team"
+    )
 
 
 def add_team_arguments(team: argparse.ArgumentParser) -> None:

@@ -80,9 +80,8 @@ class RepositoryIndex:
         An index that another process writes is read, and written once that process ends.
         """
         self.throttle = throttle or BackgroundThrottle()
-        self._root, self._folder = root, folder
+        self._root, self._folder, self._elsewhere = root, folder, elsewhere
         self._sources = index_plan.ModelSources(get_model_pool, get_team_vectors, get_remote_models)
-        self._elsewhere = elsewhere
         self._taker = TeamIndexTaker(root, folder, restore_index, self._elsewhere)
         self._timings, self._is_on_battery = timings, is_on_battery
         self._plan: IndexPlan | None = None
@@ -260,6 +259,7 @@ class RepositoryIndex:
 
     def _run_worker(self) -> None:
         """Run the worker until it ends; a damaged index is replaced by a new one."""
+        self._elsewhere.open()
         if self.store.writer is None:
             self._wait_for_writer()
             return

@@ -69,7 +69,6 @@ class TeamIndexTaker:
 
     def fetch(self, store: IndexStore, plan: IndexPlan, cancel: CancelToken) -> bool:
         """Fetch an index if this one is new; true if there is one, which then can move in."""
-        self._elsewhere.open()
         if self._is_tried or self._elsewhere.is_open or not store.catalog.is_empty:
             return False
         self._is_tried = True

@@ -6,6 +6,7 @@ Modules, in the order data meets them:
     kernel.py           the kernel that all clients share
     web.py              the pages in a browser
     search.py           search a folder, several repositories, or a URL
+    search_base.py      the same in a base of a team
     code_queries.py     impact of a change, history of lines, code like a place
     savings.py          what agents did not read
     man.py              the manual page

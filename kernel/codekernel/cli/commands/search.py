@@ -41,6 +41,12 @@ def run_search(args: argparse.Namespace) -> int:
     places, words = take_first_place(args.query)
     query = build_query(args, words)
     terms = search_results.parse_highlight_terms(query)  # first, because it may refuse the query
+    if args.base:
+        from codekernel.cli.commands.search_base import find_in_base  # noqa: PLC0415 - LanceDB
+
+        results = find_in_base(args, query)
+        _print_results(args, terms, Path(), results)
+        return ExitCode.OK if results else ExitCode.FAILED
     user_data = open_user_data(args.user_data, os.environ)
     folders = find_folders(args, places, query, user_data)
     fields: dict[str, Any] = {

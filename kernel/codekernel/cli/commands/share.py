@@ -5,12 +5,14 @@ import json
 import os
 import sys
 
+from codekernel.base.base_listing import delete_base, list_bases
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode
 from codekernel.cli.team_access import count_packs, delete_own_packs, open_team
 from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.domain.untrusted_text import escape_line
+from codekernel.errors import StorageError
 from codekernel.sharing.team import ContributedModel, Team
 from codekernel.storage.user_data import open_user_data
 
@@ -27,6 +29,8 @@ def run_share(args: argparse.Namespace) -> int:
     user_data = open_user_data(args.user_data, os.environ)
     settings = load_settings(user_data.settings_file).sharing
     with open_team(user_data, settings) as team:
+        if args.action == "forget" and args.base:
+            return _delete_base(team, args.base, is_confirmed=args.yes)
         if args.action == "forget":
             return _forget(team, settings, is_confirmed=args.yes)
         if args.action == "send":
@@ -58,29 +62,47 @@ def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> in
     if problem:
         print_line(f"PROBLEM: {escape_line(problem)}")
         return ExitCode.FAILED
-    for each in models:
-        print_line(_format_model(each))
-    if not models:
-        print_line("it holds no vectors yet")
+    print_line("\n".join(map(_format_model, models)) or "it holds no vectors yet")
     packs, own, megabytes = count_packs(team)
     if packs:
         print_line(f"whole indexes: {packs}, {megabytes:.1f} MB; of this machine {own}")
+    for base in list_bases(team.open_store()):
+        print_line(f"base {base.name}: {base.objects} objects, {base.size / _MEGABYTE:.1f} MB")
     return ExitCode.OK
 
 
 def _forget(team: Team, settings: SharingSettings, *, is_confirmed: bool) -> int:
-    if not is_confirmed and sys.stdin.isatty():
+    if not is_confirmed:
         own = sum(each.own_vectors for each in team.list_contributions())
-        print_notice(f"{own} vectors that this machine has contributed will be deleted")
-        print("Delete them? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-            print_line("nothing was deleted")
+        if not _ask(f"{own} vectors that this machine has contributed will be deleted"):
             return ExitCode.OK
     packs = delete_own_packs(team)
     print_line(f"deleted: {team.forget_contributions()} vectors and {packs} whole indexes")
     if settings.mode is SharingMode.READ_WRITE:
         print_notice('what is embedded from now on is contributed again; sharing.mode "read" ends')
     return ExitCode.OK
+
+
+def _delete_base(team: Team, name: str, *, is_confirmed: bool) -> int:
+    if not team.can_write:
+        raise StorageError(f'{name} is not deleted: sharing.mode in settings.json is "read"')
+    if not is_confirmed and not _ask(f"the base {name} will be deleted, for all of your team"):
+        return ExitCode.OK
+    count = delete_base(team.open_store(), name)
+    print_line(f"deleted: {count} objects" if count else f"there is no base called {name}")
+    return ExitCode.OK if count else ExitCode.FAILED
+
+
+def _ask(notice: str) -> bool:
+    """Return whether a person agrees; without a terminal nobody is asked."""
+    if not sys.stdin.isatty():
+        return True
+    print_notice(notice)
+    print("Delete them? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
+        return True
+    print_line("nothing was deleted")
+    return False
 
 
 def _format_model(model: ContributedModel) -> str:

@@ -215,21 +215,21 @@ class BaseTable:
             self.version: int = self._table.version
 
     def search_terms(
-        self, stems: Sequence[str], repo: str, limit: int, *, needs_all: bool = False
+        self, stems: Sequence[str], repos: Sequence[str], limit: int, *, needs_all: bool = False
     ) -> list[Row]:
         """Return the chunks with any of these stems, or all, best first by LanceDB's own BM25.
 
-        Of one repository, or of all if ``repo`` is empty; with their terms.
+        Of these repositories, or of all if none is named; with their terms.
         """
         with _translate_errors():
             operator = FullTextOperator.AND if needs_all else FullTextOperator.OR
             search = self._table.search(_match(stems, operator), query_type="fts")
-            return self._collect(search, repo, limit, [*CHUNK_COLUMNS, TERMS, SCORE])
+            return self._collect(search, repos, limit, [*CHUNK_COLUMNS, TERMS, SCORE])
 
     def search_vectors(
         self,
         vector: npt.NDArray[np.float32],
-        repo: str,
+        repos: Sequence[str],
         limit: int,
         depth: VectorSearchDepth = DEFAULT_DEPTH,
     ) -> list[Row]:
@@ -238,14 +238,14 @@ class BaseTable:
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").nprobes(depth.partitions)
             search = search.refine_factor(depth.refine) if depth.refine else search
-            return self._collect(search, repo, limit, [*CHUNK_COLUMNS, DISTANCE])
+            return self._collect(search, repos, limit, [*CHUNK_COLUMNS, DISTANCE])
 
     def search_exactly(self, vector: npt.NDArray[np.float32], limit: int) -> list[Row]:
         """Return what ``search_vectors`` would if every vector of the table was compared."""
         with _translate_errors():
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").bypass_vector_index()
-            return self._collect(search, "", limit, [*CHUNK_COLUMNS, DISTANCE])
+            return self._collect(search, (), limit, [*CHUNK_COLUMNS, DISTANCE])
 
     def list_chunks(self, repo: str, paths: Sequence[str]) -> list[Row]:
         """Return the chunks of some files, with their terms."""
@@ -282,9 +282,12 @@ class BaseTable:
             count: int = self._table.count_rows()
         return count
 
-    def _collect(self, search: Any, repo: str, limit: int, columns: list[str]) -> list[Row]:
-        if repo:
-            search = search.where(f"{REPOSITORY} = {_quote(repo)}", prefilter=True)
+    def _collect(
+        self, search: Any, repos: Sequence[str], limit: int, columns: list[str]
+    ) -> list[Row]:
+        if repos:
+            named = ", ".join(map(_quote, repos))
+            search = search.where(f"{REPOSITORY} IN ({named})", prefilter=True)
         rows: list[Row] = (
             search.with_row_id(with_row_id=True).select(columns).limit(limit).to_list()
         )

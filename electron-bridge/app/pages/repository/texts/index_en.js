@@ -100,6 +100,8 @@ export const indexEn = {
   'reason.changing.hint': 'Written to faster than it can be read',
   'reason.vanished': 'vanished',
   'reason.vanished.hint': 'Was gone before it could be read',
+  'reason.in-base': "in the team's base",
+  'reason.in-base.hint': "As it is in your team's base, where it is searched",
 
   'usage.total': 'Tokens',
   'usage.input': 'Sent',

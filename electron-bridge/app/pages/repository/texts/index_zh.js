@@ -91,6 +91,8 @@ export const indexZh = {
   'reason.changing.hint': '写入快于读取',
   'reason.vanished': '已消失',
   'reason.vanished.hint': '读取之前就不见了',
+  'reason.in-base': '在团队的基础索引中',
+  'reason.in-base.hint': '与团队的基础索引一致，直接在那里搜索',
 
   'usage.total': '词元总数',
   'usage.input': '发送',
