@@ -15,7 +15,8 @@ from codekernel.search.filters import Filters
 from codekernel.storage.base.base_rows import PATH, REPOSITORY, parse_chunk
 from codekernel.storage.base.base_table import DISTANCE, ROW_ID, SCORE, Row
 from codekernel.storage.lexical_index import MAX_QUERY_TERMS
-from codekernel.storage.stemming import stem_terms, stem_text
+from codekernel.storage.stemming import stem_terms
+from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 # A command asks once, of a table that nothing of is in memory yet.
 WHOLE_SEARCH_TIMEOUT_SECONDS = 10.0
@@ -28,6 +29,8 @@ class WholeBase:
     """One search; without ``embedder`` by words alone."""
 
     is_remote = True
+    # Nothing is learned about a base.
+    folder = None
 
     def __init__(self, base: OpenedBase, embedder: Embedder | None, filters: Filters) -> None:
         self._base, self._embedder = base, embedder
@@ -67,7 +70,9 @@ class WholeBase:
         """Return the number of chunks."""
         return self._base.manifest.chunks
 
-    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+    def search(
+        self, terms: Sequence[str], k: int, _weights: Mapping[FieldTerm, float] | None = None
+    ) -> list[tuple[int, float]]:
         """Return the best chunks with any of the terms, best first."""
         stems, table = stem_terms(terms[:MAX_QUERY_TERMS]), self._base.table
         count = min(k, MAX_WHOLE_HITS)
@@ -78,13 +83,9 @@ class WholeBase:
         """Return none: texts are not scanned where they are not."""
         return []
 
-    def count_matches(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return that each term may be in no chunk: nobody compares bases with each other."""
-        return dict.fromkeys(stem_terms(terms), 0)
-
-    def list_stems(self, text: str) -> frozenset[str]:
-        """Return the stems of all terms of a text."""
-        return frozenset(stem_text(text).split())
+    def count_terms(self, _terms: Sequence[str]) -> TermCounts:
+        """Return that no chunk has a term: nobody compares bases with each other."""
+        return TermCounts(self.document_count, {})
 
     def find_nearest(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the keys of the nearest texts and their cosines, best first."""
@@ -123,6 +124,7 @@ class WholeBaseVectors:
     def __init__(
         self, embedder: Embedder, search: Callable[[str, int], list[tuple[int, float]]]
     ) -> None:
+        self.name = embedder.fingerprint
         self.is_contextual = embedder.folder.is_contextual
         self.search = search
 

@@ -85,6 +85,10 @@ class CandidateLexical(Protocol):
     """The words of one repository or of several."""
 
     @property
+    def is_remote(self) -> bool:
+        """Return whether a search waits for a network."""
+
+    @property
     def document_count(self) -> int:
         """Return the number of chunks."""
 

@@ -74,8 +74,8 @@ class SearchableStore(Protocol):
     """A catalog and a lexical index."""
 
     @property
-    def folder(self) -> Path:
-        """Return where the local stores are, and what was learned about the repository."""
+    def folder(self) -> Path | None:
+        """Return where the index is, and what was learned about the repository, if it is here."""
 
     @property
     def catalog(self) -> SearchableCatalog:
