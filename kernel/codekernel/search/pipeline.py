@@ -11,10 +11,9 @@ boost     boosts.py         defined names, names in the path, mentions, kind of 
 group     ranking.py        the best chunk of a file first, its other chunks lowered
 rerank    ranking.py        accurate searches only: the selected model reads the first files
 select    here              no overlaps, no deleted files
-present   here              texts, freshness, scores 0..1
+present   freshness.py      texts, whether their files have changed, scores 0..1
 """
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -22,21 +21,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken
-from codekernel.domain.index import (
-    CHANGED_SINCE_INDEXED,
-    EMBEDDING_PENDING,
-    FRESH,
-    FileRecord,
-    Hit,
-    HitList,
-    IndexedChunk,
-    Signal,
-    build_embedding_text,
-)
+from codekernel.domain.index import Hit, HitList, Signal, build_embedding_text
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts, is_any_file_named
 from codekernel.search.filters import NO_FILTERS, Filters, raise_for_unknown_filters
+from codekernel.search.freshness import find_unchanged_files, get_freshness
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.phrase_match import (
     PhraseMatch,
@@ -342,7 +332,12 @@ class Searcher:
         remaining = drop_overlapping(ranking.chunks)
         while len(selected) < limit and (batch := list(islice(remaining, limit - len(selected)))):
             paths = list(dict.fromkeys(each.chunk.path for each in batch))
-            unchanged = self._check_files(self.index.store.catalog.find_files(paths))
+            files = self.index.store.catalog.find_files(paths)
+            unchanged = (
+                find_unchanged_files(self.root, files)
+                if self.has_files
+                else dict.fromkeys(files, True)
+            )
             existing = [each for each in batch if each.chunk.path in unchanged]
             selected += [(each, unchanged[each.chunk.path]) for each in existing]
         return selected
@@ -357,42 +352,18 @@ class Searcher:
         """Return the hits; a chunk that the index has lost meanwhile is left out."""
         ids = [each.chunk.id for each, _ in selected]
         contents = self.index.store.catalog.read_chunk_texts(ids)
+        vectors = self.index.vector_indexes
         return [
             Hit(
                 chunk=chunk,
                 content=contents[chunk.id],
                 score=score if signals.keys() == _LITERAL_SIGNALS else score / (score + 1),  # 0..1
-                freshness=self._get_freshness(chunk, embedded_hashes, is_unchanged=is_unchanged),
+                freshness=get_freshness(chunk, vectors, embedded_hashes, is_unchanged=is_unchanged),
                 signals=signals,
             )
             for (chunk, score, signals), is_unchanged in selected
             if chunk.id in contents
         ]
-
-    def _check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
-        """Return for each file that exists whether it is as it was when it was indexed."""
-        if not self.has_files:
-            return dict.fromkeys(files, True)
-        root, unchanged = os.fspath(self.root), {}
-        for path, known in files.items():
-            try:
-                found = os.stat(os.path.join(root, path))  # noqa: PTH116, PTH118 - a third of the time
-            except OSError:
-                continue
-            same_time = known.mtime_ns in {found.st_mtime_ns, -1}
-            unchanged[path] = found.st_size == known.size and same_time
-        return unchanged
-
-    def _get_freshness(
-        self, chunk: IndexedChunk, embedded_hashes: frozenset[int], *, is_unchanged: bool
-    ) -> str:
-        if not is_unchanged:
-            return CHANGED_SINCE_INDEXED
-        is_pending = chunk.text_hash not in embedded_hashes and any(
-            vectors.is_missing(chunk.text_hash, chunk.max_chunk_chars)
-            for vectors in self.index.vector_indexes
-        )
-        return EMBEDDING_PENDING if is_pending else FRESH
 
     def raise_for_no_hits(self, filters: Filters) -> None:
         """Raise RepoNotExist if the folder is gone, WrongParam if a filter matches nothing."""
