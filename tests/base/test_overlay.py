@@ -18,6 +18,8 @@ from base.overlay_world import (
 from codekernel.errors import WrongParam
 from indexing.harness import IndexHarness
 
+pytestmark = pytest.mark.slow  # each makes repositories, a base and indexes
+
 
 @pytest.fixture
 def checkout(world: BaseWorld) -> Path:
@@ -55,7 +57,6 @@ def test_a_checkout_of_what_the_base_has_is_not_indexed_here(
             assert compare(over, alone) == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_edits_renames_deletes_and_switches_hide_what_they_replace(
     world: BaseWorld, checkout: Path, seed: int

@@ -149,7 +149,7 @@ def test_a_journal_with_a_damaged_line_gives_what_can_be_read_and_is_kept(world:
 
 def test_what_a_killed_process_was_writing_is_deleted_after_an_hour(world: World) -> None:
     path = two_turns(world, 1)
-    old, recent = (path.with_name(f".{path.name}.{name}.tmp") for name in ("old", "recent"))
+    old, recent = (path.with_name(f".{path.name}.{digit * 16}.tmp") for digit in "01")
     for each in (old, recent):
         each.write_bytes(b"half")
     os.utime(old, (1, 1))
