@@ -17,6 +17,8 @@ from codekernel.sharing.team import OpenedStore
 from codekernel.storage.base.base_table import BaseTableError
 from sharing.test_object_store import serve
 
+pytestmark = pytest.mark.slow  # each makes repositories, a base and indexes
+
 
 def test_a_base_has_the_chunks_of_all_repositories(world: BaseWorld) -> None:
     built = world.build()
@@ -147,7 +149,6 @@ def test_a_store_that_is_not_there_is_explained(world: BaseWorld) -> None:
         world.build()
 
 
-@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced_and_its_part_built_again(world: BaseWorld) -> None:
     engine = LocalEngine(1)
     try:

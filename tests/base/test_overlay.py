@@ -24,6 +24,8 @@ from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.search.pipeline import Searcher
 from indexing.harness import IndexHarness
 
+pytestmark = pytest.mark.slow  # each makes repositories, a base and indexes
+
 
 @pytest.fixture
 def checkout(world: BaseWorld) -> Path:
@@ -61,7 +63,6 @@ def test_a_checkout_of_what_the_base_has_is_not_indexed_here(
             assert compare(over, alone) == ""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_edits_renames_deletes_and_switches_hide_what_they_replace(
     world: BaseWorld, checkout: Path, seed: int
