@@ -99,7 +99,7 @@ def test_a_packaged_kernel_has_models_pages_and_no_tools_of_ours(packaged: Path)
     assert not {"pytest", "ruff", "mypy", "pip", "hypothesis"} & there
     assert (packages / "codekernel" / "box" / "manifest.json").is_file()
     assert (packages / "codekernel" / "pages" / "repos.html").is_file()
-    assert list((packages / "codekernel" / "__pycache__").glob("app.*.pyc"))
+    assert list((packages / "codekernel" / "__pycache__").glob("errors.*.pyc"))
 
 
 @linux
