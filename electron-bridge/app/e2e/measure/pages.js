@@ -4,6 +4,7 @@
  */
 
 import { writeFile } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 
 import { waitUntilIndexed } from '../stories/searching.js';
@@ -136,4 +137,5 @@ console.log(`${repoName}: ${files} files`);
 await measureSearches(page);
 await measureChanges(page);
 await measureFirstPaint(page);
+console.log(`load of the machine: ${os.loadavg()[0].toFixed(1)} on ${os.cpus().length} cores`);
 for (const end of ends.reverse()) await end();
