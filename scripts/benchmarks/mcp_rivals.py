@@ -229,7 +229,7 @@ def _measure(rival: McpRival, program: Path, root: Path, count: Count, *, show: 
     environ["CODEGRAPH_NO_DAEMON"] = "1"  # it would outlive the measurement
     environ["SEMBLE_MODEL_NAME"] = str(_convert_model(program, home))
     if rival.prepare:
-        command = [program, *rival.prepare]
+        command = [str(program), *rival.prepare]
         subprocess.run(command, cwd=root, env=environ, check=True, capture_output=True)
     server = McpProcess([str(program), *rival.arguments], root, environ)
     try:
