@@ -3,7 +3,8 @@
 startup, pump: the process; embed, models: the models; index, live, scale: the index from cold,
 while files change, and at a million chunks; quality, query: how well and how fast searches find;
 chat: what conversations add to their model; rivals: what others need for the same repositories;
-callchain: how fast and how right calls are followed; agent: what an agent adds to its model;
+callchain: how fast and how right calls are followed; impact: the tests that real commits break,
+beside those it names; agent: what an agent adds to its model;
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
 compare: this checkout against another one; code_size: how much code there is and a request meets;
 mcp: tokens of the tools' schemas and of typical answers; federation: one query to ten repositories;
@@ -30,7 +31,7 @@ import environment
 
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
-    "rivals", "callchain", "agent", "trust", "compare", "code_size",
+    "rivals", "callchain", "impact", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
     "team_base", "team_edits", "ray_nodes", "team_clients", "remote_embedding",
     "install", "growth", "vector_scan", "install_size", "all", "pages",

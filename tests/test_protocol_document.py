@@ -88,7 +88,9 @@ class TranscriptPlayer:
 
     def write_file(self) -> None:
         text = "def hello():\n    return 1 < 2\n"
-        (self.repo / "hello.py").write_text(text, encoding="utf-8")
+        written = self.user_data / "hello.py"
+        written.write_text(text, encoding="utf-8")
+        written.replace(self.repo / "hello.py")  # or a busy machine sees it empty first
 
     def write_conversation(self) -> None:
         turn = {"query": "hello", "retrieval": [], "answer": "It is here.", "time": 1700000000000}

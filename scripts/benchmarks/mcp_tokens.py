@@ -93,7 +93,7 @@ def _measure(server: McpProcess, args: argparse.Namespace, count: Any) -> Measur
 
 def print_table(servers: Sequence[Measured]) -> None:
     """Print the tokens of all servers side by side."""
-    rows: list[tuple[str, Sequence[int | None]]] = [
+    rows: list[tuple[str, list[int | None]]] = [
         ("tools", [each.tools for each in servers]),
         ("tokens of schemas", [each.schemas for each in servers]),
         ("tokens of instructions", [each.instructions for each in servers]),
