@@ -2,6 +2,8 @@
 
 Generated trees with ten chunks a file, each indexed by a kernel process of its own with the static
 model, asked, closed and opened again by another process. Prints a table; ``--plot`` draws it.
+``--keep DIR`` leaves trees and indexes in a folder: what is there already is only opened and asked,
+and its columns of indexing are empty.
 """
 
 import argparse
@@ -15,7 +17,7 @@ from pathlib import Path
 import psutil
 import scale_tree
 from growth_plot import draw_growth
-from index_disk import wait_until_settled
+from index_disk import look, wait_until_settled
 from kernel_talk import KernelTalk, index_folder
 from rival_tables import percentile
 
@@ -37,10 +39,11 @@ class Growth:
 
     chunks: int
     source_mb: float
-    index_seconds: float
-    cpu_us: float
+    # Nothing is known of them if the index was there already.
+    index_seconds: float | None
+    cpu_us: float | None
     disk_mb: float
-    peak_mb: float
+    peak_mb: float | None
     idle_mb: float
     closed_mb: float
     p50_ms: float
@@ -52,9 +55,10 @@ class Growth:
     def row(self) -> str:
         """For the table."""
         return (
-            f"| {self.chunks:,} | {self.source_mb:.0f} | {self.index_seconds:.1f} "
-            f"| {self.cpu_us:.0f} | {self.disk_mb:.0f} | {self.peak_mb:.0f} | {self.idle_mb:.0f} "
-            f"| {self.closed_mb:.0f} | {self.p50_ms:.1f} | {self.p95_ms:.1f} | {self.cpu_ms:.1f} "
+            f"| {self.chunks:,} | {self.source_mb:.0f} | {_show(self.index_seconds)} "
+            f"| {_show(self.cpu_us)} | {self.disk_mb:.0f} | {_show(self.peak_mb)} "
+            f"| {self.idle_mb:.0f} | {self.closed_mb:.0f} "
+            f"| {self.p50_ms:.1f} | {self.p95_ms:.1f} | {self.cpu_ms:.1f} "
             f"| {self.open_seconds:.2f} | {self.open_cpu:.2f} |"
         )
 
@@ -64,29 +68,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--chunks", type=int, nargs="*", default=SIZES)
     parser.add_argument("--plot", type=Path, help="an SVG file")
+    parser.add_argument("--keep", type=Path, help="a folder for trees and indexes")
     options = parser.parse_args()
+    if options.plot and options.keep:
+        parser.error("what was kept has no times of indexing to plot")
     rows = []
     print(HEAD, flush=True)
     for chunks in options.chunks:
         with tempfile.TemporaryDirectory() as name:
-            rows.append(_measure(Path(name), chunks))
+            root = options.keep / str(chunks) if options.keep else Path(name)
+            rows.append(_measure(root, chunks))
             print(rows[-1].row(), flush=True)
     if options.plot:
         options.plot.write_text(draw_growth(rows), encoding="utf-8")
     return 0
 
 
+def _show(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f}"
+
+
+@dataclass(frozen=True)
+class Indexing:
+    """What the first index took."""
+
+    seconds: float
+    cpu_us: float
+    peak_mb: float
+
+
 def _measure(root: Path, chunks: int) -> Growth:
     repo = root / "generated"
-    source = scale_tree.generate(repo, chunks // CHUNKS_PER_FILE, chunks)
-    with KernelTalk(root) as talk:
-        process = psutil.Process(talk.child.process.pid)
-        before, started = _cpu_seconds(process), time.perf_counter()
-        talk.register(repo, WINDOW)
-        peak = _wait_until_idle(talk, process)
-        seconds = time.perf_counter() - started
-        used = _cpu_seconds(process) - before
-        disk = wait_until_settled(index_folder(root))
+    indexing = None if index_folder(root).exists() else _index(root, repo, chunks)
+    source = sum(file.stat().st_size for file in repo.rglob("*") if file.is_file())
+    disk = look(index_folder(root))
     with KernelTalk(root) as talk:
         process = psutil.Process(talk.child.process.pid)
         before, started = _cpu_seconds(process), time.perf_counter()
@@ -101,10 +116,10 @@ def _measure(root: Path, chunks: int) -> Growth:
     return Growth(
         chunks=chunks,
         source_mb=source / 1e6,
-        index_seconds=seconds,
-        cpu_us=used * 1e6 / chunks,
+        index_seconds=indexing.seconds if indexing else None,
+        cpu_us=indexing.cpu_us if indexing else None,
         disk_mb=disk.total / 1e6,
-        peak_mb=peak,
+        peak_mb=indexing.peak_mb if indexing else None,
         idle_mb=idle,
         closed_mb=closed,
         p50_ms=percentile(times, 0.5),
@@ -113,6 +128,20 @@ def _measure(root: Path, chunks: int) -> Growth:
         open_seconds=opened,
         open_cpu=open_cpu,
     )
+
+
+def _index(root: Path, repo: Path, chunks: int) -> Indexing:
+    """Generate a tree and index it, until it is tidied up."""
+    scale_tree.generate(repo, chunks // CHUNKS_PER_FILE, chunks)
+    with KernelTalk(root) as talk:
+        process = psutil.Process(talk.child.process.pid)
+        before, started = _cpu_seconds(process), time.perf_counter()
+        talk.register(repo, WINDOW)
+        peak = _wait_until_idle(talk, process)
+        seconds = time.perf_counter() - started
+        used = _cpu_seconds(process) - before
+        wait_until_settled(index_folder(root))
+    return Indexing(seconds, used * 1e6 / chunks, peak)
 
 
 def _wait_until_idle(talk: KernelTalk, process: psutil.Process) -> float:

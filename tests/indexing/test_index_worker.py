@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.indexing.indexer import Indexer
+from codekernel.indexing.outcome_writer import OutcomeWriter
 from indexing.harness import IndexHarness, Open, static_plan
 
 FILES = 300
@@ -140,13 +140,13 @@ def test_a_pause_in_the_middle_of_a_commit_leaves_the_index_readable_and_closes_
     opened = open_index(start=False)
     write_files(opened.root, 40)
 
-    write_outcomes = Indexer.write_outcomes
+    write_batch = OutcomeWriter.write
 
     def write_in_a_pause(*arguments: Any) -> list[tuple[int, str]]:
         opened.index.pause()
-        return write_outcomes(*arguments)
+        return write_batch(*arguments)
 
-    monkeypatch.setattr(Indexer, "write_outcomes", write_in_a_pause)
+    monkeypatch.setattr(OutcomeWriter, "write", write_in_a_pause)
     opened.index.start(static_plan(400))
     opened.wait_until(lambda: opened.index.get_status().state == "paused", "in the commit")
     assert opened.index.get_status().files == 0

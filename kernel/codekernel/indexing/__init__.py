@@ -17,7 +17,8 @@ Modules, in the order data meets them:
     files_elsewhere.py   files that a team's base has, which are not indexed here
     index_state.py       states, inboxes and events of its two threads; the progress of each file
     index_worker.py      the state machine on one opened store
-    indexer.py           scan, index changed paths, rechunk, as generators of events; write a batch
+    indexer.py           scan, index changed paths, rechunk, as generators of events
+    outcome_writer.py    catalog and lexical index, written so that a crash loses nothing
     chunk_pool.py        read files, and chunk them in child processes ahead of the writer
     chunk_worker.py      what such a process runs
     store_reopening.py   a store that can do more, once another process has ended
@@ -27,9 +28,9 @@ Modules, in the order data meets them:
     unused_vectors.py    what no config uses any more is deleted
     remote_indexing.py   consent and waiting, where the model is remote
     vector_index.py      one model and its vectors
-    index_map.py         what is indexed and skipped, folder by folder
+    batch_sizer.py       how many texts are embedded at once
+    known_vectors.py     vectors of other indexes and of a team, which need not be computed
     seed_trial.py        whether vectors that came from elsewhere are those of this model
     battery.py           whether the machine runs on its battery
-    folder_preview.py    what would be indexed of a folder
     index_map.py         what is indexed and skipped, folder by folder
 """

@@ -1,8 +1,7 @@
 """Scan a repository, index changed files in batches, rechunk for new chunk sizes.
 
-Also verifies and compacts the store. The only writer of catalog and lexical index, of one thread.
-Work is a generator of events, so that its caller may do something more urgent in between. The
-lexical index is committed before the catalog: a crash loses nothing.
+Also verifies and compacts the store. Work is a generator of events, so that its caller may do
+something more urgent in between. What is found is written by outcome_writer.py.
 """
 
 import logging
@@ -11,12 +10,10 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from codekernel.chunking.chunker import chunk_with_hashes
 from codekernel.domain.concurrency import WorkControl
 from codekernel.domain.index import (
-    Chunk,
     FoundFile,
     IndexedFile,
     SkippedFileRecord,
@@ -41,18 +38,18 @@ from codekernel.indexing.index_state import (
     FoldersChanged,
     IndexEvent,
     RemovedFile,
-    TouchedFile,
 )
-from codekernel.storage.catalog.writer import CatalogBatch
-from codekernel.storage.engines import require_disk_space
+from codekernel.indexing.outcome_writer import (
+    FILES_PER_BATCH,
+    MAX_URGENT_FILES,
+    OutcomeWriter,
+    split_batches,
+)
 from codekernel.storage.index_store import IndexStore
-from codekernel.storage.lexical_index import build_lexical_documents
 from codekernel.watching.event_source import ChangedPaths
 from codekernel.watching.watcher import FileWatcher, SystemSource
 
 logger = logging.getLogger(__name__)
-
-Value = TypeVar("Value")
 
 # A batch ends when it holds this much text, which bounds the memory, or after some time: soon at
 # first, so that the first files are found at once, then seldom, because a commit costs the same
@@ -67,17 +64,11 @@ ANNOUNCE_INTERVAL_SECONDS = 0.5
 # Files of a walk that are compared in a millisecond or two.
 FILES_PER_THROTTLE_CHECK = 64
 
-# For files that are not read from the disk: some megabytes of text at most.
-FILES_PER_BATCH = 256
-
 # A chunk process is ready after 0.1 to 0.2 s, in which as much is chunked without it.
 MIN_BYTES_FOR_PROCESSES = 1_000_000
 
 # Takes 0.35 ms of CPU per megabyte; a larger index is verified once an hour.
 MAX_BYTES_VERIFIED_AFTER_WRITE = 64_000_000
-
-# A batch this small has just been saved, and is waited for like a search.
-MAX_URGENT_FILES = 8
 
 
 class RootMissing(StorageError):
@@ -112,6 +103,7 @@ class Indexer:
         self._elsewhere = elsewhere
         self._is_changed = partial(files_elsewhere.is_changed, elsewhere)
         self._announce_interval = announce_interval_seconds
+        self._outcomes = OutcomeWriter(store, control)
         self._signatures = store.read_file_signatures()
 
     def create_watcher(self, notify: Callable[[ChangedPaths], None]) -> FileWatcher:
@@ -130,12 +122,7 @@ class Indexer:
 
     def recover(self) -> None:
         """Write the lexical documents again of files that a crash left pending."""
-        if pending := self._writer.list_pending():
-            logger.info("indexing %d pending files lexically again", len(pending))
-        for paths in _split_batches(pending, FILES_PER_BATCH):
-            if self._cancel.is_cancelled:
-                return
-            self._write_lexical(paths)
+        self._outcomes.recover()
 
     def scan_repository(self) -> Generator[IndexEvent]:
         """Compare every file with the catalog and index what differs. Raises StorageError."""
@@ -182,7 +169,7 @@ class Indexer:
         """Chunk the files for chunk sizes that are new."""
         for size in self.chunk_sizes:
             unchunked = self._store.catalog.list_unchunked_files(size)
-            for files in _split_batches(unchunked, FILES_PER_BATCH):
+            for files in split_batches(unchunked, FILES_PER_BATCH):
                 if self._cancel.is_cancelled:
                     return
                 yield from self._rechunk_files(files, size)
@@ -196,7 +183,7 @@ class Indexer:
                 with self._writer.begin_batch() as batch:
                     batch.delete_chunks(size)
                     batch.mark_all_pending()
-                self.recover()
+                self._outcomes.recover()
 
     def compact(self) -> None:
         """Free the disk space that commits left behind; restrict new files to their owner."""
@@ -285,69 +272,9 @@ class Indexer:
 
     def _commit_batch(self, outcomes: Sequence[FileOutcome]) -> Generator[BatchCommitted]:
         if outcomes and not self._cancel.is_cancelled:
-            files = self.write_outcomes(outcomes)
+            files = self._outcomes.write(outcomes)
             ended = [one for one in outcomes if isinstance(one, SkippedFileRecord | RemovedFile)]
             yield BatchCommitted(tuple(files), tuple(outcome.path for outcome in ended))
-
-    def write_outcomes(self, outcomes: Sequence[FileOutcome]) -> list[tuple[int, str]]:
-        """Write a batch so that a crash at any moment leaves it complete, absent or marked pending.
-
-        Returns id and path of each file that may need vectors. A pause may come in the middle:
-        there is no other writer, and readers see what was before.
-        """
-        is_urgent, lexical = len(outcomes) <= MAX_URGENT_FILES, self._store.lexical
-        pending = [outcome.path for outcome in outcomes if not isinstance(outcome, TouchedFile)]
-        if pending:
-            with self._writer.begin_batch() as batch:
-                batch.mark_pending(pending)
-        try:
-            with self._writer.begin_batch() as batch:
-                files = []
-                for outcome in outcomes:
-                    self._control.wait_between_steps(is_urgent=is_urgent)
-                    if found := self._write_outcome(outcome, batch):
-                        files.append(found)
-                if pending:
-                    require_disk_space(self._store.folder)
-                    batch.set_lexical_opstamp(lexical.commit())
-                    batch.clear_pending(pending)
-        except BaseException:
-            lexical.rollback()
-            raise
-        return files
-
-    def _write_outcome(self, outcome: FileOutcome, batch: CatalogBatch) -> tuple[int, str] | None:
-        path, lexical = outcome.path, self._store.lexical
-        match outcome:
-            case IndexedFile():
-                file_id, chunks = batch.put_file(outcome)
-                lexical.replace(path, build_lexical_documents(path, outcome.text, chunks))
-                return file_id, path
-            case TouchedFile():
-                batch.touch_file(path, outcome.size, outcome.mtime_ns)
-                return None
-            case SkippedFileRecord():
-                batch.put_skipped(outcome)
-            case RemovedFile():
-                batch.remove_file(path)
-                batch.delete_skipped(path)
-        lexical.replace(path, [])
-        return None
-
-    def _write_lexical(self, paths: Sequence[str]) -> None:
-        """Write to the lexical index what the catalog has of these files, which are pending."""
-        catalog = self._store.catalog
-        for path in paths:
-            self._control.wait_between_steps()
-            known = catalog.find_file(path)
-            chunks = catalog.list_chunks(known.id) if known else []
-            text = catalog.read_document(known.id) if known else ""
-            with_ids: list[tuple[int, Chunk]] = [(chunk.id, chunk) for chunk in chunks]
-            self._store.lexical.replace(path, build_lexical_documents(path, text, with_ids))
-        opstamp = self._store.lexical.commit()
-        with self._writer.begin_batch() as batch:
-            batch.set_lexical_opstamp(opstamp)
-            batch.clear_pending(paths)
 
     def _rechunk_files(self, file_ids: Sequence[int], size: int) -> Generator[IndexEvent]:
         """Chunk some files for one more size, from their indexed texts, not from the disk."""
@@ -362,7 +289,7 @@ class Indexer:
                 text = catalog.read_document(file_id)
                 chunks = chunk_with_hashes(text, detect_language(path), [size])[size]
                 batch.put_chunks(file_id, size, chunks)
-        self._write_lexical([path for _, path in files])
+        self._outcomes.write_lexical([path for _, path in files])
         yield BatchCommitted(files)
 
     def _iter_throttled(
@@ -393,8 +320,3 @@ class Indexer:
 
 def _build_skipped(path: SkippedPath) -> SkippedFileRecord:
     return SkippedFileRecord(path.path, path.reason, path.detail, 0, 0)
-
-
-def _split_batches(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
-    for start in range(0, len(values), size):
-        yield values[start : start + size]

@@ -312,10 +312,9 @@ class RepositoryIndex:
         worker = self._worker
         while not self._cancel.wait(self._timings.writer_retry):
             try:
-                can_create = self._folder.is_dir() or worker.state is IndexState.FAILED
-                if can_create and (store := reopen_store(self._folder, self.store)):
-                    access = "written" if store.writer else "read"
-                    logger.info("the index of %s is %s", self._root, access)
+                can_open = self._folder.is_dir() or worker.state is IndexState.FAILED
+                if can_open and (store := reopen_store(self._folder, self.store)):
+                    logger.info("the index of %s is opened again", self._root)
                     # Running searches end on the old store, so it is closed last.
                     self._retired.callback(worker.close)
                     self._worker = self._build_worker(store)
@@ -354,7 +353,7 @@ class RepositoryIndex:
             worker = self._build_worker(open_index(self._folder, damage=damage, lock=lock))
         except StorageError as reason:
             is_not_ready = isinstance(reason, IndexNotReady)
-            if not is_not_ready and not is_unwritable(self._folder):
+            if not (is_not_ready or is_unwritable(self._folder)):
                 raise
             try:
                 worker = self._build_worker(self._retired.enter_context(open_empty_index()))
@@ -394,8 +393,8 @@ class RepositoryIndex:
     def _open_vector_index(self, config: ConfigPlan, performance: "Performance") -> "VectorIndex":
         from codekernel.indexing.vector_index_opening import open_vector_index  # noqa: PLC0415 - heavy
 
-        parts = (self._sources, self.store, self.throttle)
-        index = open_vector_index(self._root, config, performance, *parts)
+        parts = (performance, self._sources, self.store, self.throttle)
+        index = open_vector_index(self._root, config, *parts)
         self._recovery_message = index.table.repair_message or self._recovery_message
         freeze_imported_objects()
         return index
