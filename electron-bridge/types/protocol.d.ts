@@ -637,6 +637,7 @@ export interface SharingSection {
   mode?: 'read' | 'read-write';
   endpoint?: string;
   region?: string;
+  base?: string;
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */
@@ -693,21 +694,6 @@ export interface TestApi {
   name?: string | null;
   apiKey?: string | null;
   keyName?: string | null;
-}
-
-/**
- * Learn how much each signal counts in the open repository; an addition to the document.
- * `questions` come newest first; none at all removes what was learned.
- */
-export interface TuneRanking {
-  type: 'tuneRanking';
-  questions: TuningQuestion[];
-}
-
-/** A text, and the files that a search for it should find. */
-export interface TuningQuestion {
-  text: string;
-  filePaths: string[];
 }
 
 /** Undo what an agent did to files in all turns of a session. */
@@ -1591,6 +1577,7 @@ export interface SearchReply {
   type: string;
   isComplete?: boolean;
   facets?: SearchFacets;
+  gap?: string;
 }
 
 /** Best first, and how each repository was searched. */
@@ -1759,6 +1746,15 @@ export interface ToolUseBlock {
 }
 
 /**
+ * Learn how much each signal counts in the open repository; an addition to the document.
+ * `questions` come newest first; none at all removes what was learned.
+ */
+export interface TuneRanking {
+  type: 'tuneRanking';
+  questions: TuningQuestion[];
+}
+
+/**
  * Whether there are learned weights now, and what they gain on the questions set aside. `weights`
  * are factors of the defaults: those in force if `kept`, else those that did not hold.
  */
@@ -1770,6 +1766,12 @@ export interface TuneRankingReply {
   before: number;
   trainingGain: GainEntry;
   gain: GainEntry;
+}
+
+/** A text, and the files that a search for it should find. */
+export interface TuningQuestion {
+  text: string;
+  filePaths: string[];
 }
 
 /** An element of `history`; after `time` come additions to the document. */
@@ -1803,37 +1805,9 @@ export interface UndoneEntry {
 
 /** What the main process may ask the kernel. `data` is that of the reply. */
 export interface MainRequests {
-  getAgentMachine: { fields: Omit<GetAgentMachine, 'type'>; data: MachineEntry };
-  getAgentSessions: { fields: Omit<GetAgentSessions, 'type'>; data: GetAgentSessionsReply };
-  getAgentSession: { fields: Omit<GetAgentSession, 'type'>; data: AgentSessionEntry };
-  startAgentSession: { fields: Omit<StartAgentSession, 'type'>; data: AgentSessionEntry };
-  readAgentMessages: { fields: Omit<ReadAgentMessages, 'type'>; data: ReadAgentMessagesReply };
-  sendAgentMessage: { fields: Omit<SendAgentMessage, 'type'>; data: SessionMessageEntry };
-  cancelAgentMessage: { fields: Omit<CancelAgentMessage, 'type'>; data: CancelAgentMessageReply };
-  answerAgentPermission: {
-    fields: Omit<AnswerAgentPermission, 'type'>;
-    data: SessionPermissionEntry;
-  };
-  getAgentPermissions: {
-    fields: Omit<GetAgentPermissions, 'type'>;
-    data: GetAgentPermissionsReply;
-  };
-  stopAgentTurn: { fields: Omit<StopAgentTurn, 'type'>; data: undefined };
-  updateAgentSession: { fields: Omit<UpdateAgentSession, 'type'>; data: AgentSessionEntry };
-  deleteAgentSession: { fields: Omit<DeleteAgentSession, 'type'>; data: undefined };
-  askAgentFolder: { fields: Omit<AskAgentFolder, 'type'>; data: AskAgentFolderReply };
-  followAgentSessions: {
-    fields: Omit<FollowAgentSessions, 'type'>;
-    data: FollowingPart | EventPart | FollowingEnded;
-  };
-  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
-  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
-  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
-  getIndexes: { fields: Omit<GetIndexes, 'type'>; data: GetIndexesReply };
-  cleanIndexes: { fields: Omit<CleanIndexes, 'type'>; data: CleanIndexesReply };
   stopKernel: { fields: Omit<StopKernel, 'type'>; data: undefined };
   stopAll: { fields: Omit<StopAll, 'type'>; data: undefined };
   getRepos: { fields: Omit<GetRepos, 'type'>; data: GetReposReply };
@@ -1842,13 +1816,9 @@ export interface MainRequests {
   openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
   closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
   deleteRepo: { fields: Omit<DeleteRepo, 'type'>; data: undefined };
-  searchRepos: { fields: Omit<SearchRepos, 'type'>; data: SearchReposReply };
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
-  testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
   getModelPresets: { fields: Omit<GetModelPresets, 'type'>; data: GetModelPresetsReply };
-  listEndpointModels: { fields: Omit<ListEndpointModels, 'type'>; data: ListEndpointModelsReply };
-  findLocalServers: { fields: Omit<FindLocalServers, 'type'>; data: FindLocalServersReply };
   offerModel: { fields: Omit<OfferModel, 'type'>; data: undefined };
   checkSettings: { fields: Omit<CheckSettings, 'type'>; data: SettingsReply };
   updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: SettingsReply };
@@ -1862,13 +1832,42 @@ export interface MainRequests {
     fields: Omit<GetGenerationModels, 'type'>;
     data: GetGenerationModelsReply;
   };
+  searchRepos: { fields: Omit<SearchRepos, 'type'>; data: SearchReposReply };
+  findLocalServers: { fields: Omit<FindLocalServers, 'type'>; data: FindLocalServersReply };
+  listEndpointModels: { fields: Omit<ListEndpointModels, 'type'>; data: ListEndpointModelsReply };
+  testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
+  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
+  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
+  getIndexes: { fields: Omit<GetIndexes, 'type'>; data: GetIndexesReply };
+  cleanIndexes: { fields: Omit<CleanIndexes, 'type'>; data: CleanIndexesReply };
+  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
+  answerAgentPermission: {
+    fields: Omit<AnswerAgentPermission, 'type'>;
+    data: SessionPermissionEntry;
+  };
+  askAgentFolder: { fields: Omit<AskAgentFolder, 'type'>; data: AskAgentFolderReply };
+  cancelAgentMessage: { fields: Omit<CancelAgentMessage, 'type'>; data: CancelAgentMessageReply };
+  deleteAgentSession: { fields: Omit<DeleteAgentSession, 'type'>; data: undefined };
+  getAgentMachine: { fields: Omit<GetAgentMachine, 'type'>; data: MachineEntry };
+  getAgentPermissions: {
+    fields: Omit<GetAgentPermissions, 'type'>;
+    data: GetAgentPermissionsReply;
+  };
+  getAgentSession: { fields: Omit<GetAgentSession, 'type'>; data: AgentSessionEntry };
+  getAgentSessions: { fields: Omit<GetAgentSessions, 'type'>; data: GetAgentSessionsReply };
+  readAgentMessages: { fields: Omit<ReadAgentMessages, 'type'>; data: ReadAgentMessagesReply };
+  sendAgentMessage: { fields: Omit<SendAgentMessage, 'type'>; data: SessionMessageEntry };
+  startAgentSession: { fields: Omit<StartAgentSession, 'type'>; data: AgentSessionEntry };
+  stopAgentTurn: { fields: Omit<StopAgentTurn, 'type'>; data: undefined };
+  updateAgentSession: { fields: Omit<UpdateAgentSession, 'type'>; data: AgentSessionEntry };
+  followAgentSessions: {
+    fields: Omit<FollowAgentSessions, 'type'>;
+    data: FollowingPart | EventPart | FollowingEnded;
+  };
 }
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
-  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
-  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
-  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
@@ -1889,18 +1888,21 @@ export interface SessionRequests {
   deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
-  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
-  readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
   findNames: { fields: Omit<FindNames, 'type'>; data: FindNamesReply };
-  getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
   allowEndpoint: { fields: Omit<AllowEndpoint, 'type'>; data: AllowEndpointReply };
-  measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
-  tuneRanking: { fields: Omit<TuneRanking, 'type'>; data: TuneRankingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
-  getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
+  getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
+  readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
+  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
+  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
+  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
+  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
+  tuneRanking: { fields: Omit<TuneRanking, 'type'>; data: TuneRankingReply };
 }
 
 /** What the kernel says of its own accord. */
@@ -1911,4 +1913,5 @@ export type KernelMessage =
   | Ready
   | ReposChanged
   | SessionCrashed
-  | SessionPrepared;
+  | SessionPrepared
+  | TuneRanking;

@@ -27,8 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from callchain_index import indexed
-from codekernel.agent.code_queries.context import RepositoryContext
-from codekernel.agent.code_queries.impact import find_impact
+from codekernel.agent.code_queries import RepositoryContext, find_impact
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.concurrency import CancelToken

@@ -68,7 +68,7 @@ def main(work: Path, mirrors: Path) -> None:
         if not folder.exists():
             _export(git_dir, folder)
         paths = {it.relative_to(folder).as_posix() for it in folder.rglob("*") if it.is_file()}
-        commits = mine_questions(_read_commits(git_dir), paths.__contains__, COMMITS)
+        commits = mine_questions(read_commits(git_dir), paths.__contains__, COMMITS)
         questions = [Question("commit", each.text, sorted(each.paths)) for each in commits]
         taken, found = _take_comments(folder, dice)
         questions += taken
@@ -114,7 +114,8 @@ def _export(git_dir: Path, folder: Path) -> None:
         archive.extractall(folder, members=files, filter="data")
 
 
-def _read_commits(git_dir: Path) -> Iterator[Commit]:
+def read_commits(git_dir: Path) -> Iterator[Commit]:
+    """Yield the newest commits of a git directory."""
     log = ["git", "--git-dir", str(git_dir), "log", "-n", "4000", "--no-merges", "--name-only"]
     done = subprocess.run(
         [*log, "--format=%x01%H%x02%an%x02%ae%x02%B%x02"], check=False, capture_output=True

@@ -16,6 +16,7 @@ from codekernel.search.federation import (
     search_repositories,
 )
 from codekernel.search.pipeline import Searcher
+from codekernel.storage.index_store import IndexStore
 from support.searched_repository import open_searcher
 
 WEB = {
@@ -137,7 +138,9 @@ def test_a_term_is_as_rare_as_it_is_in_all(tmp_path: Path) -> None:
 def test_a_repository_whose_index_fails_is_named_and_the_others_answer(
     searchers: dict[str, Searcher],
 ) -> None:
-    searchers["parser"].index.store.close()
+    store = searchers["parser"].index.store
+    assert isinstance(store, IndexStore)
+    store.close()
     found = ask(searchers, "render")
     assert {name for name, _ in found.hits} == {"web"}
     errors = {each.repo_name: each.error for each in found.outcomes}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +121,7 @@ class IndexedRepository:
         self.folder = root
         self._crash_error: BaseException | None = None
         self._has_lexical_index = False
+        self._search_gap = ""
         self._started_count = self._done_count = 0
         self._call_graph = Lazy(lambda: open_call_graph(self.index))
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -147,16 +148,20 @@ class IndexedRepository:
         Raises WrongParam, Cancelled.
         """
         self.wait_for_lexical_index(cancel, report)
-        index = self.index
-        searcher = Searcher(self.folder, index, None, index.throttle, index.recover_from)
-        return searcher.run_search(query, limit, cancel, accuracy=False).hits
+        found = self._make_searcher().run_search(query, limit, cancel, accuracy=False)
+        self._search_gap = found.gap
+        return found.hits
 
     def find_related(self, path: str, line: int, limit: int, *, cancel: CancelToken) -> list[Hit]:
         """Return code like that at a line of a file. Raises WrongParam."""
         self.wait_for_lexical_index(cancel)
+        return self._make_searcher().find_related(path, line, limit)
+
+    def _make_searcher(self) -> Searcher:
+        if get_workspace := self._get_opened().get_workspace:
+            return replace(get_workspace().searcher, rerank=None)
         index = self.index
-        searcher = Searcher(self.folder, index, None, index.throttle, index.recover_from)
-        return searcher.find_related(path, line, limit)
+        return Searcher(self.folder, index, None, index.throttle, index.recover_from)
 
     def find_calls(
         self,
@@ -197,7 +202,7 @@ class IndexedRepository:
         index = self.index
         if index.is_idle:
             self._has_lexical_index = True
-            return ""
+            return self._search_gap
         return describe_index_gaps(
             index.get_status(), semantic=semantic, is_first=not self._has_lexical_index
         )

@@ -18,6 +18,7 @@ from codekernel.cli.install_arguments import INSTALL_COMMANDS
 from codekernel.cli.models_arguments import add_models_arguments
 from codekernel.cli.search_arguments import add_search_arguments
 from codekernel.cli.team_arguments import (
+    add_build_base_arguments,
     add_pack_arguments,
     add_share_arguments,
     add_team_arguments,
@@ -353,6 +354,10 @@ _COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], object]]] = 
     "doctor": ("say what is installed, what works, and what is wrong", _add_doctor),
     "hub": ("use the agents of your machines from a phone, a browser or a chat", _add_hub),
     "pack": ("build, fetch and list whole indexes of your team", add_pack_arguments),
+    "build-base": (
+        "build what your team searches of many repositories without an index",
+        add_build_base_arguments,
+    ),
     "team": ("give and take tokens of a kernel that serves a team", add_team_arguments),
     "share": ("show or delete what you share with your team", add_share_arguments),
     "key": ("keep the API keys of chat models, encrypted", _add_key),

@@ -88,6 +88,16 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("codekernel pack build", "index a commit and send the index to the team"),
         ("codekernel pack pull", "open this repository with the nearest index of the team"),
     ),
+    "build-base": (
+        (
+            "codekernel build-base platform --repos all.txt",
+            "many repositories in one table of the team's store",
+        ),
+        (
+            "codekernel build-base platform --repo ../api --repo web=../www/site",
+            "some, one of them under another name",
+        ),
+    ),
     "team": (
         ("codekernel team token add ci", "a token of the team's server, shown once"),
         ("codekernel team token revoke ci", "refuse all tokens of ci from now on"),

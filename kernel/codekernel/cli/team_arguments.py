@@ -93,6 +93,36 @@ def add_pack_arguments(pack: argparse.ArgumentParser) -> None:
     clean.add_argument("--dry-run", action="store_true", help="only say which")
 
 
+def add_build_base_arguments(build: argparse.ArgumentParser) -> None:
+    """Add what ``build-base`` takes."""
+    build.add_argument("name", metavar="BASE", help="how the settings of your team call it")
+    build.add_argument(
+        "--repo",
+        metavar="[NAME=]DIR",
+        action="append",
+        default=[],
+        help="a repository, as it is committed (NAME: else that of its folder); may be repeated",
+    )
+    build.add_argument(
+        "--repos", metavar="FILE", type=Path, help="a file with one such repository a line"
+    )
+    build.add_argument(
+        "--on",
+        choices=("local", "ray"),
+        default="local",
+        help="where: in processes of this machine, or on a cluster of Ray (codekernel[ray])",
+    )
+    build.add_argument(
+        "--ray-address",
+        metavar="ADDRESS",
+        default="auto",
+        help="with --on ray: where the cluster is (else the one this machine is part of)",
+    )
+    build.add_argument(
+        "--workers", metavar="N", type=parse_count, help="how many at once (else one for each core)"
+    )
+
+
 def _parse_zero_or_more(text: str) -> int:
     return 0 if text == "0" else parse_count(text)
 

@@ -24,6 +24,7 @@ class SkipReason(StrEnum):
     UNDECODABLE = "undecodable"  # no encoding we know makes text of it
     CHANGING = "changing"  # written to faster than it could be read
     VANISHED = "vanished"
+    IN_BASE = "in-base"  # as the base of the team has it, where it is searched; detail: its digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,8 @@ class HitList:
     # Whether these are all places of an exact string or an expression: there may be more than were
     # wanted, or too little time to look through a large repository.
     is_complete: bool = True
+    # What was not searched, as a sentence.
+    gap: str = ""
     # All that was ranked, of which the hits are the first: to count what they have in common.
     ranked: tuple[IndexedChunk, ...] = ()
 

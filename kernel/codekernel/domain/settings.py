@@ -184,14 +184,22 @@ class SharingMode(Enum):
     READ_WRITE = "read-write"
 
 
+# What a base may be called: it is a folder of the store.
+BASE_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
+
+
 @dataclass(frozen=True, slots=True)
 class SharingSettings:
-    """The store of a team, a folder or a bucket; nothing is shared while ``store`` is empty."""
+    """The store of a team, a folder or a bucket; nothing is shared while ``store`` is empty.
+
+    ``base`` names the base in it that repositories are searched in; empty for none.
+    """
 
     store: str = ""
     mode: SharingMode = SharingMode.READ
     endpoint: str = ""
     region: str = ""
+    base: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,10 @@ from codekernel.protocol.messages.search import (
     TuneRanking,
     TuneRankingReply,
 )
+from codekernel.runtime.repository_search import search_repos, select_repositories
 from codekernel.runtime.sessions import Session
 from codekernel.search.facets import Counts, Facets, count_facets
+from codekernel.search.federation import FederatedQuery
 from codekernel.search.highlight import Highlighter, build_search_result
 from codekernel.search.name_finder import FoundSymbol, find_file_names, find_symbols
 from codekernel.search.ranking_weights import delete_weights, write_weights
@@ -71,21 +73,19 @@ MAX_TIMED_TEXTS = 48
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
-    from codekernel.runtime.repository_search import select_repositories  # noqa: PLC0415 - heavy
-
-    select_repositories([session.repo], None, message.query)  # what repo: says must be this one
+    if "repo:" in message.query:  # what it says must be this one
+        select_repositories([session.repo], None, message.query)
     limit = message.limit or session.services.settings.current.search_limit
     workspace = session.workspace
     searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()
     if message.configs is not None:
-        chosen = [
-            each for each in workspace.index.vector_indexes if each.config.name in message.configs
-        ]
-        searcher = workspace.narrow_searcher(chosen)
+        searcher = workspace.narrow_searcher(message.configs)
     found = searcher.run_search(message.query, limit, session.cancel, accuracy=message.accuracy)
     highlight = Highlighter(found.highlight_terms)
     results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
     more: dict[str, Any] = {} if found.is_complete else {"is_complete": False}
+    if found.gap:
+        more["gap"] = found.gap
     if message.facets:
         more["facets"] = _present_facets(count_facets(found.ranked))
     return SearchReply(results=results, **more)
@@ -128,9 +128,6 @@ def find_names(message: FindNames, session: Session) -> FindNamesReply:
 @main_router.handles(SearchRepos, lane=Lane.OWN_THREAD)
 def search_several(message: SearchRepos, services: Services) -> SearchReposReply:
     """Rank the chunks of several repositories together."""
-    from codekernel.runtime.repository_search import search_repos, select_repositories  # noqa: PLC0415 - heavy
-    from codekernel.search.federation import FederatedQuery  # noqa: PLC0415
-
     repos = select_repositories(services.repos.list_all(), message.repos, message.query)
     limit = message.limit or services.settings.current.search_limit
     asked = FederatedQuery(message.query, limit, message.accuracy, message.semantic)

@@ -14,6 +14,7 @@ Modules, in the order data meets them:
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
     team_index.py        an index that a team mate has built, taken over before the first scan
+    files_elsewhere.py   files that a team's base has, which are not indexed here
     index_state.py       states, inboxes and events of its two threads; the progress of each file
     index_worker.py      the state machine on one opened store
     indexer.py           scan, index changed paths, rechunk, as generators of events; write a batch

@@ -14,6 +14,7 @@ from enum import Enum, auto
 from codekernel.domain.concurrency import CancelToken, PauseSwitch, WorkControl
 from codekernel.domain.index import IndexedFile, SkippedFileRecord
 from codekernel.indexing.battery import is_on_battery
+from codekernel.indexing.files_elsewhere import NOTHING_ELSEWHERE, FilesElsewhere
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, IndexPlan, IndexTimings
 
 FileProgressCallback = Callable[[str, str, float], None]
@@ -285,6 +286,7 @@ class WorkerContext:
     timings: IndexTimings = DEFAULT_TIMINGS
     is_on_battery: Callable[[], bool] = is_on_battery
     vectors_lock: threading.Lock = field(default_factory=threading.Lock)
+    elsewhere: FilesElsewhere = NOTHING_ELSEWHERE
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ class IndexWorker:
         self._control = context.control
         self._cancel, self._pause = context.control.cancel, context.control.pause
         self._progress, self._timings = context.progress, context.timings
+        self._elsewhere = context.elsewhere
         self._on_verified, self._vectors_lock = on_verified, context.vectors_lock
         self._condition = threading.Condition()
         self._inbox = NO_REQUEST
@@ -184,7 +185,7 @@ class IndexWorker:
         """Import what is heavy, watch the files, and wait until no change can be missed."""
         from codekernel.indexing.indexer import Indexer  # noqa: PLC0415 - heavy
 
-        self._indexer = Indexer(self._root, self.store, self._control)
+        self._indexer = Indexer(self._root, self.store, self._control, self._elsewhere)
         self._watcher = self._indexer.create_watcher(self._post_changes)
         self._watcher.start()
         if not self.store.catalog.is_empty:

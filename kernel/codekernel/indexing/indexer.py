@@ -17,7 +17,6 @@ from codekernel.chunking.chunker import chunk_with_hashes
 from codekernel.domain.concurrency import WorkControl
 from codekernel.domain.index import (
     Chunk,
-    FileRecord,
     FoundFile,
     IndexedFile,
     SkippedFileRecord,
@@ -26,6 +25,7 @@ from codekernel.domain.index import (
 )
 from codekernel.errors import Cancelled, StorageError
 from codekernel.files.walk import FileWalker
+from codekernel.indexing import files_elsewhere
 from codekernel.indexing.chunk_pool import (
     PoolLimits,
     chunk_files,
@@ -98,6 +98,7 @@ class Indexer:
         root: Path,
         store: IndexStore,
         control: WorkControl,
+        elsewhere: files_elsewhere.FilesElsewhere = files_elsewhere.NOTHING_ELSEWHERE,
         announce_interval_seconds: float = ANNOUNCE_INTERVAL_SECONDS,
     ) -> None:
         self.walk = FileWalker(root)
@@ -108,6 +109,8 @@ class Indexer:
         self._writer = store.active_writer
         self._cancel = control.cancel
         self._control = control
+        self._elsewhere = elsewhere
+        self._is_changed = partial(files_elsewhere.is_changed, elsewhere)
         self._announce_interval = announce_interval_seconds
         self._signatures = store.read_file_signatures()
 
@@ -137,6 +140,7 @@ class Indexer:
     def scan_repository(self) -> Generator[IndexEvent]:
         """Compare every file with the catalog and index what differs. Raises StorageError."""
         self._check_root()
+        self._elsewhere.open()
         known, skipped = self._store.catalog.list_files(), self._store.catalog.list_skipped()
         outcomes: list[FileOutcome] = []
         changed: list[FoundFile] = []
@@ -146,7 +150,7 @@ class Indexer:
                 before = skipped.pop(item.path, None)
                 if before is None or (before.reason, before.detail) != (item.reason, item.detail):
                     outcomes.append(_build_skipped(item))
-            elif _is_changed(item, known.pop(item.path, None) or skipped.pop(item.path, None)):
+            elif self._is_changed(item, known.pop(item.path, None) or skipped.pop(item.path, None)):
                 changed.append(item)
                 if time.monotonic() >= announce_at:  # a long walk must not look like none
                     yield self._announce_new_files(changed[announced:])
@@ -226,12 +230,12 @@ class Indexer:
         known = catalog.find_file(path) or catalog.find_skipped(path)
         if known and not any(each.path == path for each in found):
             outcomes.append(RemovedFile(path))
-        for each in found:
-            if isinstance(each, SkippedPath):
-                outcomes.append(_build_skipped(each))
-            elif _is_changed(each, catalog.find_file(each.path) or catalog.find_skipped(each.path)):
-                changed.append(each)
-            below.pop(each.path, None)
+        for it in found:
+            if isinstance(it, SkippedPath):
+                outcomes.append(_build_skipped(it))
+            elif self._is_changed(it, catalog.find_file(it.path) or catalog.find_skipped(it.path)):
+                changed.append(it)
+            below.pop(it.path, None)
         outcomes += [RemovedFile(gone) for gone in below]
 
     def _announce_new_files(self, found: Sequence[FoundFile]) -> FilesStarted:
@@ -276,7 +280,8 @@ class Indexer:
                 return
             is_new = found.path in new_paths  # of the others, one may be indexed again meanwhile
             known = None if is_new else self._store.catalog.find_file(found.path)
-            yield read_changed_file(self._root, found, known)
+            outcome = read_changed_file(self._root, found, known)
+            yield files_elsewhere.set_aside(outcome, self._elsewhere)
 
     def _commit_batch(self, outcomes: Sequence[FileOutcome]) -> Generator[BatchCommitted]:
         if outcomes and not self._cancel.is_cancelled:
@@ -384,11 +389,6 @@ class Indexer:
             raise RootMissing(self._root) from error
         if is_empty and self._store.catalog.count_contents()[0]:
             raise RootMissing(self._root)
-
-
-def _is_changed(found: FoundFile, before: FileRecord | SkippedFileRecord | None) -> bool:
-    """Return whether a file has another size or date than the catalog knows."""
-    return before is None or (before.size, before.mtime_ns) != (found.size, found.mtime_ns)
 
 
 def _build_skipped(path: SkippedPath) -> SkippedFileRecord:

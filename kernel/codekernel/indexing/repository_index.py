@@ -18,6 +18,7 @@ from codekernel.domain.memory import freeze_imported_objects
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing import index_plan
 from codekernel.indexing.battery import is_on_battery
+from codekernel.indexing.files_elsewhere import NOTHING_ELSEWHERE, FilesElsewhere
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
     FileProgressCallback,
@@ -71,6 +72,7 @@ class RepositoryIndex:
         get_team_vectors: "GetTeamVectors" = lambda _model, _dimensions: None,
         get_remote_models: "Callable[[], RemoteModels] | None" = None,
         restore_index: RestoreIndex = restore_nothing,
+        elsewhere: FilesElsewhere = NOTHING_ELSEWHERE,
     ) -> None:
         """Open what there is. Raises StorageError. No thread runs before ``start``.
 
@@ -79,7 +81,8 @@ class RepositoryIndex:
         self.throttle = throttle or BackgroundThrottle()
         self._root, self._folder = root, folder
         self._sources = index_plan.ModelSources(get_model_pool, get_team_vectors, get_remote_models)
-        self._taker = TeamIndexTaker(root, folder, restore_index)
+        self._elsewhere = elsewhere
+        self._taker = TeamIndexTaker(root, folder, restore_index, self._elsewhere)
         self._timings, self._is_on_battery = timings, is_on_battery
         self._plan: IndexPlan | None = None
         self._crash_callbacks: dict[object, CrashCallback] = {}
@@ -173,7 +176,7 @@ class RepositoryIndex:
                 raise
             return read(self.store.catalog)
 
-    def recover_from(self, error: BaseException, store: IndexStore, *, waits: bool = True) -> bool:
+    def recover_from(self, error: BaseException, store: object, *, waits: bool = True) -> bool:
         """Handle what a search met in ``store``; returns whether another one can be asked now.
 
         Damage leads to a rebuild; after any other error the index is compared with its checksums.
@@ -182,7 +185,7 @@ class RepositoryIndex:
         if worker.store is not store:
             return True
         is_running = self._thread is not None and self._thread.is_alive()
-        if not is_running or store.writer is None or self._is_disk_faulty:
+        if not is_running or worker.store.writer is None or self._is_disk_faulty:
             return False
         before = worker.verification_count
         if isinstance(error, CatalogDamaged | LexicalIndexDamaged):
@@ -378,9 +381,7 @@ class RepositoryIndex:
             WorkerContext(
                 self._progress,
                 WorkControl(CancelToken(), self.throttle, self._pause),
-                self._timings,
-                self._is_on_battery,
-                vectors_lock=self._vectors_lock,
+                *(self._timings, self._is_on_battery, self._vectors_lock, self._elsewhere),
             ),
             self._notify_recovered,
         )

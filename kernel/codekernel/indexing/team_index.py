@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled, KernelError
+from codekernel.indexing.files_elsewhere import FilesElsewhere
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.storage.index_store import (
     CATALOG_FILE,
@@ -52,8 +53,11 @@ def restore_nothing(
 class TeamIndexTaker:
     """Takes over an index once; used by the index thread. ``notice`` is for people."""
 
-    def __init__(self, root: Path, folder: Path, restore: RestoreIndex) -> None:
+    def __init__(
+        self, root: Path, folder: Path, restore: RestoreIndex, elsewhere: FilesElsewhere
+    ) -> None:
         self.notice = ""
+        self._elsewhere = elsewhere
         self._root = root
         # Of its own: one whose repository was closed may still be writing to another.
         self._incoming = folder / INCOMING_FOLDER / secrets.token_hex(4)
@@ -65,7 +69,8 @@ class TeamIndexTaker:
 
     def fetch(self, store: IndexStore, plan: IndexPlan, cancel: CancelToken) -> bool:
         """Fetch an index if this one is new; true if there is one, which then can move in."""
-        if self._is_tried or not store.catalog.is_empty:
+        self._elsewhere.open()
+        if self._is_tried or self._elsewhere.is_open or not store.catalog.is_empty:
             return False
         self._is_tried = True
         self._began = time.monotonic()
@@ -124,7 +129,7 @@ class TeamIndexTaker:
         """Return what there is to say now."""
         if self._is_moved and index.is_idle:
             self._note_idle(index.vector_indexes)
-        return self.notice
+        return self.notice or self._elsewhere.notice
 
     def _note_idle(self, vector_indexes: "Sequence[VectorIndex]") -> None:
         with self._lock:  # the first call counts

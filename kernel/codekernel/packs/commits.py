@@ -5,7 +5,7 @@ Read with git, but without the configuration of the repository: nothing in it ca
 
 import re
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from io import RawIOBase
@@ -23,6 +23,9 @@ from codekernel.storage.catalog.catalog_copy import is_path_inside
 
 # Two years of a busy team; git lists them in 50 ms.
 MAX_ANCESTORS = 10_000
+
+# As many as fit into any system's command line.
+MAX_ASKED_COMMITS = 500
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
@@ -51,6 +54,31 @@ def list_ancestors(root: Path, max_count: int = MAX_ANCESTORS) -> list[CommitPla
     arguments = ["rev-list", f"--max-count={max_count}", "--date-order", head.commit]
     lines = _read(head, arguments).decode("ascii", "replace").split()
     return [CommitPlace(commit, head.prefix) for commit in lines if _COMMIT.fullmatch(commit)]
+
+
+def find_known_commits(root: Path, commits: Sequence[str], prefix: str) -> set[str]:
+    """Return those commits that a repository has, if the folder in it is the same one."""
+    try:
+        head = read_head(root)
+    except HistoryUnavailable:
+        return set()
+    found: set[str] = set()
+    for begin in range(0, len(commits) if head.prefix == prefix else 0, MAX_ASKED_COMMITS):
+        asked = [each for each in commits[begin : begin + MAX_ASKED_COMMITS] if _is_commit(each)]
+        arguments = ["rev-list", "--no-walk=unsorted", "--ignore-missing", *asked]
+        found |= set(_read(head, arguments).decode("ascii", "replace").split() if asked else ())
+    return found
+
+
+def find_root_commits(root: Path) -> tuple[str, ...]:
+    """Return the oldest commits before what is checked out. Raises HistoryUnavailable."""
+    head = read_head(root)
+    found = _read(head, ["rev-list", "--max-parents=0", head.commit])
+    return tuple(sorted(found.decode("ascii", "replace").split()))
+
+
+def _is_commit(name: str) -> bool:
+    return _COMMIT.fullmatch(name) is not None
 
 
 def find_commit(root: Path, name: str) -> CommitPlace:

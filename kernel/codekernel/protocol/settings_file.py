@@ -195,6 +195,7 @@ class SharingSection(_Section, frozen=True):
     mode: SharingMode = SharingMode.READ
     endpoint: str = ""
     region: str = ""
+    base: str = ""
 
 
 _DEFAULTS = Settings()

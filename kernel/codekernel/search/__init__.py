@@ -10,6 +10,7 @@ Modules, in the order data meets them:
     filters.py            lang: path: file: kind: symbol: scope: repo:, and values that nothing has
     word_forms.py         stems that unite word forms, short forms (word_forms.txt) and compounds
     query_parser.py       kind and terms of a query; stop words, Chinese glossary.txt
+    searchable.py         what a search needs of an index, as protocols
     retrieval.py          lexical, semantic and mentioned candidates
     text_scan.py          chunks that contain exact strings or match a regex
     safe_regex.py         regexes that cannot run for ever
@@ -17,6 +18,8 @@ Modules, in the order data meets them:
     phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
     ranking_weights.py    how much each signal counts in one repository, if that was learned
+    reranking.py          the selected reranker
+    remote_reranking.py   rerankers behind addresses, and what they may be sent
     scopes.py             packages of a repository by their manifests
     facets.py             what hits have in common, counted
     name_finder.py        files and symbols by a part of their name

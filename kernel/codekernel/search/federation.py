@@ -114,7 +114,9 @@ def search_repositories(
     outcomes = [
         RepositoryOutcome(name, error=str(errors[name]))
         if name in errors
-        else RepositoryOutcome(name, counts[name], gap=opened[name][1])
+        else RepositoryOutcome(
+            name, counts[name], gap=opened[name][1] or searchers[name].describe_gap()
+        )
         for name in repositories
     ]
     return FederatedHits(hits, list(terms), outcomes, is_complete)

@@ -18,7 +18,7 @@ from codekernel.errors import WrongParam
 from codekernel.search.file_kinds import FILE_KINDS, detect_file_kind
 
 if TYPE_CHECKING:  # a terminal reads filters, too, and needs no SQLite
-    from codekernel.storage.catalog.catalog import Catalog
+    from codekernel.search.searchable import SearchableCatalog
 
 MAX_SUGGESTIONS = 4
 
@@ -140,7 +140,7 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-def raise_for_unknown_filters(filters: Filters, catalog: "Catalog") -> None:
+def raise_for_unknown_filters(filters: Filters, catalog: "SearchableCatalog") -> None:
     """Raise WrongParam if no indexed file or symbol has what a filter names."""
     if filters.is_readable:
         return  # what is near would name what may not be read

@@ -17,8 +17,7 @@ from typing import ParamSpec, Self, TypeVar
 from codekernel.domain.index import IndexedChunk
 from codekernel.search.filters import NO_FILTERS, Filters
 from codekernel.search.retrieval import SemanticIndex
-from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.index_store import IndexStore
+from codekernel.search.searchable import SearchableCatalog, SearchableStore
 from codekernel.storage.term_counts import FieldTerm, TermCounts, add_term_counts
 
 # Ids and keys of one index, which are negative, too, have 64 bits.
@@ -60,7 +59,7 @@ class IndexMember:
 
     name: str
     # As they are when a search begins: damage and settings may replace them.
-    store: IndexStore
+    store: SearchableStore
     vector_indexes: Sequence[SemanticIndex]
     filters: Filters = NO_FILTERS
 
@@ -69,7 +68,6 @@ class MemberPath(str):
     """A path that equals only the same path of the same index."""
 
     __slots__ = ("place",)
-
     place: int
 
     def __new__(cls, path: str, place: int) -> Self:
@@ -254,7 +252,7 @@ class MergedCatalog:
             found |= {_join(place, number): text for number, text in texts.items()}
         return found
 
-    def _get(self, place: int) -> Catalog:
+    def _get(self, place: int) -> SearchableCatalog:
         return self.members[place].store.catalog
 
 

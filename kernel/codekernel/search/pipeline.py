@@ -66,8 +66,8 @@ from codekernel.search.retrieval import (
     retrieve_candidates,
 )
 from codekernel.search.scopes import resolve_scopes
+from codekernel.search.searchable import SearchableStore
 from codekernel.search.text_scan import MAX_MATCHES, find_regex_matches, scan_texts
-from codekernel.storage.index_store import IndexStore
 
 # Candidates of each list, however many hits are wanted: the totals of files and the scale of the
 # cosines depend on the candidates, and so would the order. NDCG@10 of the repositories in English
@@ -90,16 +90,14 @@ EXACT_RANK_DECAY = 0.999
 # Of what matches as a whole, or not at all: a score that is no matter of degree.
 _LITERAL_SIGNALS = frozenset({Signal.EXACT})
 
-# A settings change closes models and replaces the chunks by those of another size; a search that
-# meets it is repeated, and may meet the one and then the other.
+# A search that meets a settings change is repeated: models are closed, then chunks are replaced.
 MAX_ATTEMPTS = 3
 
-# Returns the evidence that each text answers a query (ranking.py), as what it adds to the logarithm
-# of a score; empty if no reranker is selected or usable.
+# Returns what each text adds to the logarithm of a score; nothing without a usable reranker.
 RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
 # Takes an error and the store it came from; returns whether there is another store to search now.
-RecoverFunction = Callable[[BaseException, IndexStore], bool]
+RecoverFunction = Callable[[BaseException, SearchableStore], bool]
 
 
 class Ranking(NamedTuple):
@@ -251,6 +249,8 @@ class Searcher:
     recover: RecoverFunction = lambda _error, _store: False
     # Of a person who may not read everything: the paths that are there for them.
     is_readable: Callable[[str], bool] | None = None
+    # What was not searched, as a sentence.
+    describe_gap: Callable[[], str] = lambda: ""
 
     def search(self, text: str, limit: int, *, accuracy: bool = False) -> list[Hit]:
         """Return the hits of ``run_search``."""
@@ -331,7 +331,7 @@ class Searcher:
         marked = find_regex_matches(expression, [hit.content for hit in hits])
         highlight_terms = [*query.terms, *expression.exact_strings, *marked]
         ranked = tuple(each.chunk for each in ranking.chunks)
-        found = HitList(hits, highlight_terms, ranking.is_complete, ranked)
+        found = HitList(hits, highlight_terms, ranking.is_complete, self.describe_gap(), ranked)
         return found, len(hits) == len(selected)
 
     def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, bool]]:

@@ -16,7 +16,7 @@ from codekernel.search.boosts import (
 )
 from codekernel.search.filters import NO_FILTERS, Filters
 from codekernel.search.query_parser import QUERY_STOPWORDS, Query
-from codekernel.storage.index_store import IndexStore
+from codekernel.search.searchable import SearchableStore
 
 # A filter rejects most candidates, so more are retrieved.
 FILTERED_CANDIDATES_FACTOR = 10
@@ -71,7 +71,7 @@ class CandidateCatalog(Protocol):
     def find_chunks_by_key(self, keys: Sequence[int]) -> dict[int, list[IndexedChunk]]:
         """Return for each key the chunks with that text."""
 
-    def find_files_named(self, names: Collection[str]) -> dict[str, int]:
+    def find_files_named(self, names: Collection[str]) -> Mapping[str, int]:
         """Return the ids of the files with one of these names, with or without extension."""
 
     def list_chunks(self, file_id: int) -> list[IndexedChunk]:
@@ -120,7 +120,7 @@ class SearchableIndex(CandidateIndex, Protocol):
     """The index of one repository."""
 
     @property
-    def store(self) -> IndexStore:
+    def store(self) -> SearchableStore:
         """Return the catalog and the lexical index."""
 
     @property
@@ -136,7 +136,7 @@ class NarrowedIndexView:
     vector_indexes: Sequence[SemanticIndex] = ()
 
     @property
-    def store(self) -> IndexStore:
+    def store(self) -> SearchableStore:
         """Return the catalog and the lexical index."""
         return self.index.store
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from codekernel.search.filters import Filters, build_unknown_value_error
 
 if TYPE_CHECKING:
-    from codekernel.storage.catalog.catalog import Catalog
+    from codekernel.search.searchable import SearchableCatalog
 
 # A manifest is short; a longer file of that name is something else.
 MAX_MANIFEST_CHARS = 200_000
@@ -103,7 +103,7 @@ def _read_declared_name(name: str, read_text: Callable[[], str]) -> str:
     return ""
 
 
-def resolve_scopes(filters: Filters, catalog: "Catalog") -> Filters:
+def resolve_scopes(filters: Filters, catalog: "SearchableCatalog") -> Filters:
     """Return filters whose scopes are folders. Raises WrongParam for one that nothing has."""
     if not filters.scopes and not filters.not_scopes:
         return filters

@@ -18,8 +18,7 @@ from codekernel.errors import Cancelled
 from codekernel.search.boosts import classify_path
 from codekernel.search.query_syntax import SearchExpression
 from codekernel.search.safe_regex import choose_piece_length, extract_literals, split_line
-from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.index_store import IndexStore
+from codekernel.search.searchable import SearchableCatalog, SearchableStore
 from codekernel.storage.lexical_index import MAX_QUERY_TERMS
 
 # Then the matches so far are the answer. In that time 300 MB of text are scanned for a string, 30
@@ -57,7 +56,7 @@ class ScanResult(NamedTuple):
 
 
 def scan_texts(
-    store: IndexStore,
+    store: SearchableStore,
     expression: SearchExpression,
     limit: int,
     cancel: CancelToken,
@@ -164,7 +163,7 @@ class _TextScanner:
 
 
 def _iterate_matches(
-    catalog: Catalog,
+    catalog: SearchableCatalog,
     scanner: _TextScanner,
     file_ids: Collection[int] | None,
     scanned_ids: Collection[int],
@@ -185,7 +184,7 @@ def _iterate_matches(
 
 
 def _prefilter_files(
-    store: IndexStore, texts: Sequence[str]
+    store: SearchableStore, texts: Sequence[str]
 ) -> Iterator[tuple[Collection[int] | None, Collection[int]]]:
     """Yield the files to scan (None for all) and those of them scanned before, likely ones first.
 
@@ -201,7 +200,7 @@ def _prefilter_files(
     yield None, likely or ()
 
 
-def _find_files_with(store: IndexStore, texts: Sequence[str]) -> set[int] | None:
+def _find_files_with(store: SearchableStore, texts: Sequence[str]) -> set[int] | None:
     """Return the files with all whole words of the texts in one chunk; None if that is no help."""
     words = [word for text in texts for word in _WHOLE_WORD.findall(text)]
     terms = tokenize_query(" ".join(words))

@@ -4,13 +4,14 @@ Rules that hold on any machine, what this machine lacks now (folders, keys, acce
 warnings of keys sent over plain HTTP.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codekernel.domain.settings import OWN_AGENT, Hardware, ModelKind
+from codekernel.domain.settings import BASE_NAME, OWN_AGENT, Hardware, ModelKind
 from codekernel.errors import InvalidModel, KernelError
 from codekernel.inference.model_folder import check_model_files
 from codekernel.protocol.settings_file import (
@@ -107,6 +108,8 @@ def _check_sharing(file: SettingsFile) -> Iterator[str]:
         yield "sharing.store must be the absolute path of a folder, or a bucket: s3://team"
     if endpoint and not _is_origin(endpoint):
         yield "sharing.endpoint must be an address such as https://s3.example.com"
+    if file.sharing.base and not re.fullmatch(BASE_NAME, file.sharing.base):
+        yield "sharing.base must be a name as codekernel build-base was given it: small letters"
 
 
 def _is_origin(text: str) -> bool:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -116,6 +117,20 @@ class ObjectStore:
     ) -> None:
         """Write an object; one that is there has the same content."""
         self._run(lambda: self._open().put(name, content, use_multipart=False), timeout_seconds)
+
+    def create(self, name: str, content: bytes) -> bool:
+        """Write an object unless there is one of that name; return whether there was none."""
+
+        def create() -> bool:
+            opened = self._open()
+            exists: type[Exception] = import_module("obstore.exceptions").AlreadyExistsError
+            try:
+                opened.put(name, content, mode="create", use_multipart=False)
+            except exists:
+                return False
+            return True
+
+        return self._run(create, REQUEST_TIMEOUT_SECONDS)
 
     def write_file(self, name: str, path: Path) -> None:
         """Write an object of any size, in parts; it is there when all of it is."""
@@ -244,7 +259,7 @@ def _open_store(place: StorePlace, environ: Mapping[str, str]) -> "ObstoreStore"
         # Its caller decides about another try; the default would go on for three minutes.
         "retry_config": {"max_retries": 0},
     }
-    options |= _find_credentials(parts.scheme, place, environ)
+    options |= find_credentials(parts.scheme, place, environ)
     if parts.scheme == "gs":
         return stores.GCSStore(parts.netloc, **options)
     if place.endpoint:
@@ -255,7 +270,7 @@ def _open_store(place: StorePlace, environ: Mapping[str, str]) -> "ObstoreStore"
     return stores.S3Store(parts.netloc, region=region or "us-east-1", **options)
 
 
-def _find_credentials(scheme: str, place: StorePlace, environ: Mapping[str, str]) -> dict[str, str]:
+def find_credentials(scheme: str, place: StorePlace, environ: Mapping[str, str]) -> dict[str, str]:
     """Return the credentials of the vault, or of the files of the provider.
 
     None of them if the environment has some, which the library reads itself.

@@ -15,6 +15,7 @@ Modules, in the order data meets them:
     term_counts.py          how rare terms are
     lexical_index.py        the BM25 index
     vectors/                the vectors of an embedding model
+    base/                   the table of many repositories in a team's store
     index_store.py          the index of one repository: open, verify, close
     vector_sweep.py         deletes shared vectors that no index uses
     index_examination.py    the same from outside, for `codekernel doctor`

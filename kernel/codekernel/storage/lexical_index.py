@@ -31,7 +31,7 @@ from codekernel.storage.engines import (
     translate_tantivy_errors,
 )
 from codekernel.storage.safe_files import explain_os_error, make_private_parents
-from codekernel.storage.stemming import load_stemmer, stem_text
+from codekernel.storage.stemming import stem_terms, stem_text
 from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 BODY = "body"
@@ -337,7 +337,7 @@ class LexicalIndex:
             return TermCounts(searcher.num_docs, chunks)
 
     def _analyze(self, terms: Sequence[str]) -> list[str]:
-        return list(dict.fromkeys(load_stemmer().analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
+        return stem_terms(terms[:MAX_QUERY_TERMS])
 
     def _match(self, field: str, stem: str) -> Query:
         return Query.term_query(self._schema, field, stem, index_option=FREQUENCY_INDEX_OPTION)

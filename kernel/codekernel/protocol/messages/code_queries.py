@@ -1,4 +1,7 @@
-"""What a change of a place reaches, the commits behind it, and code that is like it."""
+"""What a change of a place reaches, the commits behind it, code that is like it.
+
+For editors: who calls a definition, and what it calls.
+"""
 
 from typing import Annotated
 
@@ -8,20 +11,6 @@ from codekernel.domain.call_graph import CallChainNode
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.protocol.envelope import Message, ReplyData
 from codekernel.protocol.messages.search import SearchResult
-
-MAX_IMPACT_DEPTH = 6
-
-MAX_COMMITS = 200
-
-
-class GetImpact(Message, frozen=True, tag="getImpact"):
-    """Follow the callers of a file, of lines, or of a name; an addition to the document.
-
-    ``place``: FILE, FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
-    """
-
-    place: str
-    depth: Annotated[int, Meta(ge=1, le=MAX_IMPACT_DEPTH)] | None = None
 
 
 class CodeDefinition(ReplyData, frozen=True):
@@ -37,6 +26,56 @@ class CodeDefinition(ReplyData, frozen=True):
     def from_node(cls, node: CallChainNode) -> "CodeDefinition":
         """Return a definition of the call graph."""
         return cls(node.name, node.kind, encode_path(node.path), node.first_line, node.last_line)
+
+
+class GetCalls(Message, frozen=True, tag="getCalls"):
+    """Ask who calls a definition, and what it calls; an addition to the document.
+
+    ``symbol`` is a name, or one with those around it: Class.name.
+    """
+
+    symbol: Annotated[str, Meta(min_length=1)]
+
+
+class CallEntry(ReplyData, frozen=True):
+    """A caller or callee, and the lines of the calls, from 1, which are in the caller."""
+
+    place: CodeDefinition
+    lines: list[int]
+    certainty: str
+
+
+class CalledDefinition(ReplyData, frozen=True):
+    """One definition of the name; the numbers are what was left out of the lists."""
+
+    place: CodeDefinition
+    callers: list[CallEntry]
+    callees: list[CallEntry]
+    more_callers: int
+    more_callees: int
+
+
+class GetCallsReply(ReplyData, frozen=True):
+    """Definitions of one name are apart; ``behind`` files have not been read yet."""
+
+    definitions: list[CalledDefinition]
+    more: int
+    behind: int
+
+
+MAX_IMPACT_DEPTH = 6
+
+MAX_COMMITS = 200
+
+
+class GetImpact(Message, frozen=True, tag="getImpact"):
+    """Follow the callers of a file, of lines, or of a name; an addition to the document.
+
+    ``place``: FILE, FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+    """
+
+    place: str
+    depth: Annotated[int, Meta(ge=1, le=MAX_IMPACT_DEPTH)] | None = None
 
 
 class ReachedEntry(ReplyData, frozen=True):

@@ -72,6 +72,8 @@ class SearchReply(ReplyData, frozen=True):
     # out.
     is_complete: bool | UnsetType = UNSET
     facets: SearchFacets | UnsetType = UNSET
+    # What was not searched, as a sentence; left out if everything was.
+    gap: str | UnsetType = UNSET
 
 
 class FindNames(Message, frozen=True, tag="findNames"):

@@ -35,6 +35,7 @@ from codekernel.storage.catalog.rows import (
     split_parameters,
 )
 from codekernel.storage.engines import read_file_identity, translate_sqlite_errors
+from codekernel.storage.safe_files import add_suffix
 
 _Parsed = TypeVar("_Parsed")
 
@@ -89,9 +90,11 @@ class Catalog:
         with self._borrow_reader() as reader:
             return reader.find_files(paths)
 
-    def list_skipped(self) -> dict[str, SkippedFileRecord]:
-        """Return every file that was read and not indexed, by its path."""
-        return {file.path: file for file in self._parse(_parse_skipped_row, _SKIPPED)}
+    def list_skipped(self, reason: str = "") -> dict[str, SkippedFileRecord]:
+        """Return every file that was read and not indexed, for any reason or one, by its path."""
+        where, values = (" WHERE reason = ?", (reason,)) if reason else ("", ())
+        found = self._parse(_parse_skipped_row, f"{_SKIPPED}{where}", *values)
+        return {file.path: file for file in found}
 
     def list_first_skipped(self, limit: int) -> tuple[list[SkippedFileRecord], int]:
         """Return the first skipped files by path, and how many there are."""
@@ -128,6 +131,19 @@ class Catalog:
             " (SELECT count(*) FROM refused)"
         )[0]
         return files, chunks, skipped
+
+    def read_signature(self) -> tuple[tuple[int, int], ...]:
+        """Return what is another after each commit: sizes and times of the database's files."""
+        found = []
+        for path in (self.path, add_suffix(self.path, "-wal")):
+            with suppress(OSError):
+                status = path.stat()
+                found.append((status.st_size, status.st_mtime_ns))
+        return tuple(found)
+
+    def list_chunk_ids(self, limit: int) -> list[int]:
+        """Return the ids of up to so many chunks."""
+        return [row[0] for row in self._query("SELECT id FROM chunk LIMIT ?", limit)]
 
     def count_skipped_by_reason(self) -> dict[str, int]:
         """Count the skipped files by reason."""
@@ -198,7 +214,7 @@ class Catalog:
                 )
                 found.update((decode_stored_path(path), number) for path, number in rows)
         return {
-            path: found[path] for path in found if not wanted.isdisjoint(_split_file_names(path))
+            path: found[path] for path in found if not wanted.isdisjoint(split_file_names(path))
         }
 
     def iterate_documents(
@@ -326,7 +342,7 @@ def _parse_skipped_row(row: Row) -> SkippedFileRecord:
     return SkippedFileRecord(decode_stored_path(row[0]), *row[1:])
 
 
-def _split_file_names(path: str) -> set[str]:
+def split_file_names(path: str) -> set[str]:
     """Return the lower-case name of a file, whole and without its extension."""
     name = path.rpartition("/")[2].lower()
     return {name, name.rpartition(".")[0] or name}

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codekernel.agent.code_queries.places import parse_place
-from codekernel.agent.code_queries.symbols import (
+from codekernel.agent.code_queries import (
     Symbol,
     find_definitions,
     list_symbols,
+    parse_place,
     suggest_similar,
 )
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success

@@ -1,0 +1,305 @@
+"""The table of a base: filled by one committer, published under a tag, searched at that tag.
+
+A fill is one commit that replaces all rows; who has opened a tag goes on reading what was there.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import lancedb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from lancedb.index import FTS, Bitmap, BTree, IvfPq
+from lancedb.query import FullTextOperator, MatchQuery
+
+from codekernel.errors import StorageError
+from codekernel.storage.base.base_rows import (
+    CHUNK_COLUMNS,
+    PATH,
+    REPOSITORY,
+    TERMS,
+    TEXT,
+    VECTOR,
+)
+from codekernel.storage.vectors.lance_table import READ_AHEAD_VARIABLE
+
+TABLE_NAME = "chunks"
+
+# Of the build that is searched; each build has one of its own, too.
+PUBLISHED_TAG = "published"
+
+_BUILD_TAG = "build-{}"
+
+# Builds that stay, so that kernels that opened one of them go on.
+KEPT_BUILDS = 2
+
+# Whoever has opened an older version has long ended its search.
+MIN_VERSION_AGE = timedelta(hours=1)
+
+# Below, every vector is compared, which is exact and needs no index.
+MIN_INDEXED_ROWS = 20_000
+
+# About the square root of the rows; a partition of four thousand is read as one piece.
+ROWS_PER_PARTITION = 4_096
+
+# Dimensions that one byte of a product quantization stands for.
+DIMENSIONS_PER_CODE = 8
+
+# Some 300 bytes a row are loaded.
+MAX_PREWARMED_ROWS = 300_000
+
+ROW_ID, DISTANCE, SCORE = "_rowid", "_distance", "_score"
+
+Row: TypeAlias = dict[str, Any]
+
+
+class BaseTableError(StorageError):
+    """LanceDB or its store refused; the message is theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """Where a table lies, and what LanceDB is told to reach it."""
+
+    uri: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorSearchDepth:
+    """How many partitions are read, and how many exact vectors for each hit."""
+
+    partitions: int = 20
+    refine: int = 5
+
+
+DEFAULT_DEPTH = VectorSearchDepth()
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        raise BaseTableError(str(error)) from error
+
+
+class BaseTableWriter:
+    """The one committer of a base."""
+
+    def __init__(self, place: TablePlace) -> None:
+        with _translate_errors():
+            self._database = _connect(place)
+        self._table: Any = None
+
+    def fill(self, schema: Any, batches: Iterator[Any]) -> None:
+        """Replace all rows, in one commit. Raises BaseTableError, or what ``batches`` raises."""
+        reader = pa.RecordBatchReader.from_batches(schema, batches)
+        mode = "overwrite" if self._find_table() else "create"
+        with _translate_errors():
+            self._table = self._database.create_table(
+                TABLE_NAME, data=reader, schema=schema, mode=mode
+            )
+
+    def find_published(self) -> int | None:
+        """Return the version that is published; None if there is none yet."""
+        table = self._find_table()
+        with _translate_errors():
+            found = table.tags.list().get(PUBLISHED_TAG) if table else None
+        return found["version"] if found else None
+
+    def list_index_columns(self) -> list[str]:
+        """Return the columns to index of what was filled in."""
+        if self.count_rows() < MIN_INDEXED_ROWS:
+            return [TERMS, REPOSITORY, PATH]
+        return [TERMS, REPOSITORY, PATH, VECTOR]
+
+    def build_index(self, column: str) -> None:
+        """Index a column of what was filled in."""
+        with _translate_errors():
+            self._table.create_index(column, config=self._configure(column), replace=True)
+
+    def require_complete_indexes(self) -> None:
+        """Raise BaseTableError if a row is in no index: every search would read it anew."""
+        with _translate_errors():
+            for index in self._table.list_indices():
+                found = self._table.index_stats(index.name)
+                if found is None or found.num_unindexed_rows:
+                    raise BaseTableError(f"the index {index.name} does not have all rows")
+
+    def _find_table(self) -> Any:
+        try:
+            return self._database.open_table(TABLE_NAME)
+        except (OSError, RuntimeError, ValueError):  # none yet; filling it says what else is wrong
+            return None
+
+    def _configure(self, column: str) -> Any:
+        if column == REPOSITORY:
+            return Bitmap()
+        if column == PATH:
+            return BTree()
+        if column == TERMS:  # which are stems already
+            return FTS(
+                base_tokenizer="whitespace",
+                with_position=False,
+                lower_case=False,
+                stem=False,
+                remove_stop_words=False,
+                ascii_folding=False,
+                max_token_length=None,
+            )
+        dimensions = self._table.schema.field(VECTOR).type.list_size
+        return IvfPq(
+            distance_type="cosine",
+            num_partitions=max(1, self.count_rows() // ROWS_PER_PARTITION),
+            num_sub_vectors=max(1, dimensions // DIMENSIONS_PER_CODE),
+            sample_rate=64,
+        )
+
+    @property
+    def version(self) -> int:
+        """Return the version of what was filled in and indexed."""
+        version: int = self._table.version
+        return version
+
+    def count_rows(self) -> int:
+        """Count what was filled in."""
+        count: int = self._table.count_rows()
+        return count
+
+    def publish(self) -> list[int]:
+        """Let ``published`` be what was filled in; return the versions of all builds that stay."""
+        version = self.version
+        with _translate_errors():
+            tags = self._table.tags
+            known = tags.list()
+            _set_tag(tags, _BUILD_TAG.format(version), version, known)
+            _set_tag(tags, PUBLISHED_TAG, version, known)
+            builds = sorted({tag["version"] for tag in tags.list().values()}, reverse=True)
+            for old in builds[KEPT_BUILDS:]:
+                with suppress(ValueError, RuntimeError):  # another committer was quicker
+                    tags.delete(_BUILD_TAG.format(old))
+        return builds[:KEPT_BUILDS]
+
+    def clean(self, kept: Sequence[int]) -> None:
+        """Delete the files of versions that are older than all builds that stay."""
+        with _translate_errors():
+            dates = {it["version"]: it["timestamp"] for it in self._table.list_versions()}
+            oldest = min(dates[version].astimezone(UTC) for version in kept)
+            age = max(datetime.now(UTC) - oldest + timedelta(seconds=1), MIN_VERSION_AGE)
+            self._table.optimize(cleanup_older_than=age)
+
+
+def _set_tag(tags: Any, name: str, version: int, known: Mapping[str, Any]) -> None:
+    if name in known:
+        tags.update(name, version)
+    else:
+        tags.create(name, version)
+
+
+class BaseTable:
+    """A table at a tag; searched by any thread. All methods raise BaseTableError."""
+
+    def __init__(self, place: TablePlace, tag: str = PUBLISHED_TAG) -> None:
+        if "://" not in place.uri and not Path(place.uri).is_dir():  # which connecting would make
+            raise BaseTableError(f"there is no table at {place.uri}; is its folder mounted?")
+        with _translate_errors():
+            self._table = _connect(place).open_table(TABLE_NAME)
+            self._table.checkout(tag)
+            self.version: int = self._table.version
+
+    def search_terms(
+        self, stems: Sequence[str], repo: str, limit: int, *, needs_all: bool = False
+    ) -> list[Row]:
+        """Return the chunks with any of these stems, or all, best first by LanceDB's own BM25.
+
+        Of one repository, or of all if ``repo`` is empty; with their terms.
+        """
+        with _translate_errors():
+            operator = FullTextOperator.AND if needs_all else FullTextOperator.OR
+            search = self._table.search(_match(stems, operator), query_type="fts")
+            return self._collect(search, repo, limit, [*CHUNK_COLUMNS, TERMS, SCORE])
+
+    def search_vectors(
+        self,
+        vector: npt.NDArray[np.float32],
+        repo: str,
+        limit: int,
+        depth: VectorSearchDepth = DEFAULT_DEPTH,
+    ) -> list[Row]:
+        """Return the chunks that are nearest to a vector, with the distance of the cosine."""
+        with _translate_errors():
+            search = self._table.search(vector, vector_column_name=VECTOR)
+            search = search.distance_type("cosine").nprobes(depth.partitions)
+            search = search.refine_factor(depth.refine) if depth.refine else search
+            return self._collect(search, repo, limit, [*CHUNK_COLUMNS, DISTANCE])
+
+    def search_exactly(self, vector: npt.NDArray[np.float32], limit: int) -> list[Row]:
+        """Return what ``search_vectors`` would if every vector of the table was compared."""
+        with _translate_errors():
+            search = self._table.search(vector, vector_column_name=VECTOR)
+            search = search.distance_type("cosine").bypass_vector_index()
+            return self._collect(search, "", limit, [*CHUNK_COLUMNS, DISTANCE])
+
+    def list_chunks(self, repo: str, paths: Sequence[str]) -> list[Row]:
+        """Return the chunks of some files, with their terms."""
+        if not paths:
+            return []
+        named = ", ".join(map(_quote, paths))
+        with _translate_errors():
+            search = self._table.search().where(
+                f"{REPOSITORY} = {_quote(repo)} AND {PATH} IN ({named})"
+            )
+            search = search.with_row_id(with_row_id=True)
+            rows: list[Row] = search.select([*CHUNK_COLUMNS, TERMS]).to_list()
+            return rows
+
+    def read_texts(self, row_ids: Sequence[int]) -> dict[int, str]:
+        """Return the texts of chunks by their row."""
+        if not row_ids:
+            return {}
+        with _translate_errors():
+            taken = self._table.take_row_ids([*row_ids]).with_row_id().select([TEXT])
+            return {row[ROW_ID]: row[TEXT] for row in taken.to_list()}
+
+    def prewarm(self) -> None:
+        """Load the indexes into memory, unless they are large: then each search loads its part."""
+        if self.count_rows() > MAX_PREWARMED_ROWS:
+            return
+        with _translate_errors():
+            for index in self._table.list_indices():
+                self._table.prewarm_index(index.name)
+
+    def count_rows(self) -> int:
+        """Count the chunks."""
+        with _translate_errors():
+            count: int = self._table.count_rows()
+        return count
+
+    def _collect(self, search: Any, repo: str, limit: int, columns: list[str]) -> list[Row]:
+        if repo:
+            search = search.where(f"{REPOSITORY} = {_quote(repo)}", prefilter=True)
+        rows: list[Row] = (
+            search.with_row_id(with_row_id=True).select(columns).limit(limit).to_list()
+        )
+        return rows
+
+
+def _match(stems: Sequence[str], operator: FullTextOperator) -> Any:
+    make_query: Any = MatchQuery  # whose annotations have no defaults
+    return make_query(" ".join(stems), TERMS, operator=operator)
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _connect(place: TablePlace) -> Any:
+    os.environ.setdefault(*READ_AHEAD_VARIABLE)
+    return lancedb.connect(place.uri, storage_options=dict(place.options) or None)

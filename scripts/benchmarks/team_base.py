@@ -1,0 +1,335 @@
+"""A team's base: ``team_base.py --repos DIR [--only NAME ...] [--copies N]``.
+
+Builds a base of benchmark repositories with SeaweedFS on loopback as the store, then opens each one
+over it with every tenth file edited, and asks the benchmark's questions of that and of a
+local index of the same files. Prints what the build takes by step, how long the first answer and
+later ones take, what the vector index misses, and what the ranking loses. ``--copies`` fills the
+table with so many copies of all rows, under other names and with other vectors.
+"""
+
+import argparse
+import json
+import math
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+from statistics import fmean, quantiles
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from clients_place import ROOT
+from codekernel.base.base_building import BaseBuilder, BuildProgress, select_base_model
+from codekernel.base.base_opening import OverlaidRepository
+from codekernel.base.base_place import BasePlace, find_base_place
+from codekernel.base.base_reader import BaseRepositoryReader, Deadline, OpenedBase, open_base
+from codekernel.base.base_session import BaseSession
+from codekernel.base.build_engines import LocalEngine
+from codekernel.base.manifest import BaseManifest
+from codekernel.base.sources import find_sources
+from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.settings import Performance
+from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
+from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_pool import ModelPool
+from codekernel.search.pipeline import Searcher
+from codekernel.settings.local_models import (
+    STATIC_MODEL,
+    build_default_embedding_configs,
+    get_bundled_folder,
+)
+from codekernel.sharing.object_store import ObjectStore, StorePlace
+from codekernel.sharing.team import OpenedStore
+from codekernel.sharing.vector_pack import TeamSecret
+from codekernel.storage.base.base_rows import decode_batches, make_schema
+from codekernel.storage.base.base_table import BaseTable, BaseTableWriter
+from codekernel.storage.stemming import stem_terms
+from support.seaweed import BUCKET, WRITER, Seaweed
+from verdicts import verdict, verdict_at_least
+
+HITS = 10
+NAMES = ["requests", "cobra", "gin", "axios", "gson", "rack", "axum", "monolog"]
+EDITED_SHARE = 10
+PATIENCE_SECONDS = 60.0
+NOISE = 0.05
+MAX_COLD_SECONDS, MAX_WARM_SECONDS, MIN_RECALL, MIN_QUALITY = 2.5, 0.25, 0.95, 0.995
+
+Question = tuple[str, list[str]]
+
+
+def main() -> int:
+    """Print the figures; 0 if the targets are met."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bench", type=Path, default=ROOT.parent / "shared" / "bench")
+    parser.add_argument("--repos", type=Path, required=True)
+    parser.add_argument("--only", nargs="*", default=NAMES)
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made, Seaweed(Path(made) / "weed") as server:
+        bench = BaseBench(Path(made), server, options)
+        met = bench.run()
+    return 0 if met else 1
+
+
+def plan_default() -> IndexPlan:
+    """Return the default settings with the static model alone."""
+    (size,) = {it.max_chunk_chars for it in build_default_embedding_configs()}
+    return IndexPlan((ConfigPlan("static", get_bundled_folder() / STATIC_MODEL, size),))
+
+
+class BaseBench:
+    """One run."""
+
+    def __init__(self, folder: Path, server: Seaweed, options: argparse.Namespace) -> None:
+        self._folder, self._options = folder, options
+        self._plan, self._pool = plan_default(), ModelPool()
+        place = StorePlace(f"s3://{BUCKET}/bench", server.endpoint, credentials=WRITER)
+        opened = OpenedStore(ObjectStore(place, {}), TeamSecret.from_salt("a salt of this team"))
+        self._place: BasePlace = find_base_place(opened, "bench", {})
+        rows = json.loads((options.bench / "repos.json").read_text("utf-8"))
+        self._questions: dict[str, list[Question]] = {}
+        for row in rows:
+            source = options.repos / row["name"] / row["root"]
+            if row["name"] in options.only and source.is_dir():
+                shutil.copytree(source, self._root(row["name"]))
+                self._questions[row["name"]] = read_questions(options.bench, row["name"])
+
+    def run(self) -> bool:
+        """Build, search, compare; true if all targets are met."""
+        self._build()
+        met = self._compare()
+        if self._options.copies > 1:
+            self._multiply(self._options.copies)
+        met &= self._measure_first_answer()
+        return self._measure_recall() & met
+
+    def _root(self, name: str) -> Path:
+        return self._folder / "repositories" / name
+
+    def _build(self) -> None:
+        model = select_base_model(self._plan, self._pool)
+        before = count_cpu(resource.RUSAGE_SELF)
+        with closing(LocalEngine(self._options.workers)) as engine:
+            builder = BaseBuilder(self._place, model, Performance(), engine, tell)
+            sources = find_sources([("", self._root(name)) for name in self._questions])
+            built = builder.build(sources)
+        own, workers = count_cpu(resource.RUSAGE_SELF) - before, count_cpu(resource.RUSAGE_CHILDREN)
+        chunks = built.manifest.chunks
+        print(f"{len(sources)} repositories, {chunks} chunks, {built.parts_built} parts")
+        print_steps(built.seconds, chunks)
+        print(f"  CPU of the workers {workers:.1f} s, {1e6 * workers / chunks:.0f} us a chunk")
+        print(
+            f"  CPU of the committer {own:.1f} s, {1e6 * own / chunks:.0f} us a chunk", flush=True
+        )
+
+    def _compare(self) -> bool:
+        """Ask each question over the base and of a local index of the same files."""
+        base = open_base(self._place)
+        scores: dict[str, list[float]] = {"over": [], "alone": []}
+        seconds: list[float] = []
+        for name, questions in self._questions.items():
+            edit_files(self._root(name))
+            with ExitStack() as closings:
+                session = BaseSession(self._root(name), lambda root: overlay(base, root))
+                over = closings.enter_context(closing(self._open(name, "over", session)))
+                alone = closings.enter_context(closing(self._open(name, "alone")))
+                local = Searcher(self._root(name), alone)
+                for query, wanted in questions:
+                    began = time.perf_counter()
+                    searcher = session.cover(Searcher(self._root(name), over), over)
+                    found = searcher.run_search(query, HITS, CancelToken(), accuracy=False)
+                    seconds.append(time.perf_counter() - began)
+                    scores["over"].append(score([it.chunk.path for it in found.hits], wanted))
+                    paths = [hit.chunk.path for hit in local.search(query, HITS)]
+                    scores["alone"].append(score(paths, wanted))
+        over_mean, alone_mean = fmean(scores["over"]), fmean(scores["alone"])
+        print(f"{len(seconds)} questions, every tenth file edited: NDCG@10 {over_mean:.4f},"
+              f" alone {alone_mean:.4f}")  # fmt: skip
+        met = verdict_at_least("base and overlay / local", over_mean / alone_mean, MIN_QUALITY)
+        print(f"  whole search over the base: {describe(seconds)}")
+        return verdict("warm p95", percentile(seconds, 95), MAX_WARM_SECONDS, " s") & met
+
+    def _open(self, name: str, kind: str, session: BaseSession | None = None) -> RepositoryIndex:
+        elsewhere: dict[str, Any] = {"elsewhere": session} if session else {}
+        folder = self._folder / kind / name
+        index = RepositoryIndex(self._root(name), folder, lambda: self._pool, **elsewhere)
+        index.start(self._plan)
+        while not index.is_idle:
+            time.sleep(0.01)
+        return index
+
+    def _multiply(self, copies: int) -> None:
+        """Fill the table with copies under other names."""
+        base, steps = open_base(self._place), dict[str, float]()
+        writer = BaseTableWriter(self._place.table)
+        before, began = count_cpu(resource.RUSAGE_SELF), time.perf_counter()
+        writer.fill(
+            make_schema(base.manifest.dimensions), multiply(self._place, base.manifest, copies)
+        )
+        steps["commit"] = time.perf_counter() - began
+        for column in writer.list_index_columns():
+            began, cpu = time.perf_counter(), count_cpu(resource.RUSAGE_SELF)
+            writer.build_index(column)
+            steps[f"index of {column}"] = time.perf_counter() - began
+            cpu = count_cpu(resource.RUSAGE_SELF) - cpu
+            print(f"  index of {column}: {cpu:.1f} s CPU", flush=True)
+        writer.require_complete_indexes()
+        name = f"{self._place.folder}manifests/{writer.version}.json"
+        source = f"{self._place.folder}manifests/{base.table.version}.json"
+        self._place.store.write(name, self._place.store.read(source))
+        writer.publish()
+        print(f"{copies} copies: {writer.count_rows()} chunks")
+        print_steps(steps, writer.count_rows())
+        cpu = count_cpu(resource.RUSAGE_SELF) - before
+        print(f"  CPU of the committer {cpu:.1f} s", flush=True)
+
+    @property
+    def _model(self) -> Path:
+        model = self._plan.configs[0].model
+        if not isinstance(model, Path):
+            raise TypeError("the base is embedded here")
+        return model
+
+    def _measure_first_answer(self) -> bool:
+        """Ask words and vectors of a table that was just opened, then more of them."""
+        questions = [query for each in self._questions.values() for query, _ in each]
+        name = next(iter(self._questions))
+        with self._pool.acquire_embedder(self._model, Performance()) as embedder:
+            vectors = [embedder.embed_query(query) for query in questions]
+        began = time.perf_counter()
+        base = open_base(self._place)
+        (repository,) = (it for it in base.manifest.repositories if it.label == name)
+        reader = BaseRepositoryReader(base, repository)
+        opened = time.perf_counter()
+        taken: list[float] = []
+        for query, vector in zip(questions, vectors, strict=True):
+            asked = time.perf_counter()
+            reader.search_terms(stem_terms(query.split()), 500, Deadline(PATIENCE_SECONDS))
+            reader.search_vectors(vector, 500, Deadline(PATIENCE_SECONDS))
+            taken.append(time.perf_counter() - asked)
+        cold = opened - began + taken[0]
+        print(f"opened in {opened - began:.2f} s, first answer {taken[0]:.2f} s; then words and"
+              f" vectors, 500 of each: {describe(taken[1:])}")  # fmt: skip
+        met = verdict("cold first answer", cold, MAX_COLD_SECONDS, " s")
+        return (
+            verdict("warm p95 of the table", percentile(taken[1:], 95), MAX_WARM_SECONDS, " s")
+            & met
+        )
+
+    def _measure_recall(self) -> bool:
+        table = BaseTable(self._place.table)
+        with self._pool.acquire_embedder(self._model, Performance()) as embedder:
+            queries = [query for each in self._questions.values() for query, _ in each]
+            vectors = [embedder.embed_query(query) for query in queries[:100]]
+        shares = []
+        for vector in vectors:
+            exact = [row["_distance"] for row in table.search_exactly(vector, HITS)]
+            found = [row["_distance"] for row in table.search_vectors(vector, "", HITS)]
+            shares.append(sum(it <= exact[-1] + 1e-6 for it in found) / len(exact))
+        return verdict_at_least("recall@10 against exact", fmean(shares), MIN_RECALL)
+
+
+def overlay(base: OpenedBase, root: Path) -> OverlaidRepository | None:
+    """Return a repository of the base by its folder's name, with time to answer."""
+    repository = base.manifest.find(root.name)
+    return OverlaidRepository(root, base, repository, PATIENCE_SECONDS) if repository else None
+
+
+def multiply(place: BasePlace, manifest: BaseManifest, copies: int) -> Iterator[Any]:
+    """Yield all rows, then copies of them under other names and with other vectors."""
+    noise = np.random.default_rng(1)
+    for number in range(copies):
+        for repository in manifest.repositories:
+            for part in repository.parts:
+                for batch in decode_batches(place.store.read(part)):
+                    yield change_batch(batch, f"-{number}", noise) if number else batch
+
+
+def change_batch(batch: Any, suffix: str, noise: np.random.Generator) -> Any:
+    """Return rows of another repository, near the given ones."""
+    size = batch.schema.field("vector").type.list_size
+    vectors = batch.column("vector").flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
+    moved = vectors.astype(np.float32) + noise.normal(scale=NOISE, size=vectors.shape)
+    moved /= np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-6)
+    rows = pa.FixedSizeListArray.from_arrays(pa.array(moved.astype(np.float16).ravel()), size)
+    names = pa.array([f"{name}{suffix}" for name in batch.column("repo").to_pylist()])
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns |= {"repo": names, "vector": rows}
+    return pa.record_batch(list(columns.values()), schema=batch.schema)
+
+
+def edit_files(root: Path) -> None:
+    """Add a line to every tenth file."""
+    files = sorted(path for path in root.rglob("*") if path.is_file())
+    for path in files[::EDITED_SHARE]:
+        with path.open("ab") as file:
+            file.write(b"\n")
+
+
+def read_questions(bench: Path, name: str) -> list[Question]:
+    """Return the questions about a repository, with the files that answer them."""
+    rows = json.loads((bench / "queries" / f"{name}.json").read_text("utf-8"))
+    return [
+        (
+            row["query"],
+            [
+                it if isinstance(it, str) else it["path"]
+                for it in row["relevant"] + row["secondary"]
+            ],
+        )
+        for row in rows
+    ]
+
+
+def score(paths: Sequence[str], wanted: Sequence[str]) -> float:
+    """Return NDCG@10 of the files."""
+    ranks = {
+        next((place for place, path in enumerate(paths) if is_same_path(path, it)), None)
+        for it in wanted
+    }
+    gain = sum(1 / math.log2(rank + 2) for rank in ranks if rank is not None)
+    return gain / sum(1 / math.log2(place + 2) for place in range(min(HITS, len(wanted))))
+
+
+def is_same_path(one: str, other: str) -> bool:
+    """Return whether one path ends with the other."""
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+
+
+def count_cpu(who: int) -> float:
+    """Return the CPU seconds of this process or of its children that have ended."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """Return a percentile."""
+    return quantiles(values, n=100, method="inclusive")[percent - 1]
+
+
+def describe(seconds: Sequence[float]) -> str:
+    """Return the median and the slow ones, in milliseconds."""
+    return (
+        f"p50 {1000 * percentile(seconds, 50):.0f} ms, p95 {1000 * percentile(seconds, 95):.0f} ms"
+    )
+
+
+def print_steps(seconds: dict[str, float], chunks: int) -> None:
+    """Print what each step took by the clock."""
+    for step, taken in seconds.items():
+        print(f"  {step}: {taken:.1f} s, {1e6 * taken / chunks:.0f} us a chunk", flush=True)
+
+
+def tell(progress: BuildProgress) -> None:
+    """Print nothing: the steps are printed at the end."""
+    del progress
+
+
+if __name__ == "__main__":
+    sys.exit(main())
