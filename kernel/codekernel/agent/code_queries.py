@@ -78,6 +78,10 @@ _FILE_SCHEME = "file://"
 _LINES = re.compile(r"(?P<path>.+?):(?:L)?(?P<first>\d{1,9})(?:(?:-|:|\.\.)L?(?P<last>\d{1,9}))?$")
 _WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:")
 
+# The lines of a place, and a name that needs no quotation marks in a filter.
+_PLACE_END = re.compile(r":L?\d+(?:-L?\d+)?$")
+_PLAIN_NAME = re.compile(r"[\w.$@+-]+")
+
 
 @dataclass(frozen=True, slots=True)
 class CodePlace:
@@ -142,11 +146,6 @@ def find_definitions(name: str, context: CodeContext, path: str = "") -> list[Sy
     paths = [path] if path else _find_candidate_paths(name, context)
     found = (symbol for each in paths for symbol in list_symbols(each, context))
     return [symbol for symbol in found if _is_named(symbol, name)]
-
-
-# The lines of a place, and a name that needs no quotation marks in a filter.
-_PLACE_END = re.compile(r":L?\d+(?:-L?\d+)?$")
-_PLAIN_NAME = re.compile(r"[\w.$@+-]+")
 
 
 def suggest_similar(text: str, context: CodeContext) -> str:
