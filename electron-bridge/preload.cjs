@@ -36,6 +36,7 @@ const CALLS = [
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
+  'searchRepos',
   'hasApiKey',
   'openRepo',
   'closeRepo',

@@ -3,6 +3,7 @@
 import json
 import plistlib
 import shutil
+import struct
 import sys
 from pathlib import Path
 
@@ -14,6 +15,9 @@ BRIDGE = ROOT / "electron-bridge"
 APP = BRIDGE / "app"
 # What the app is made of, beside the generated package.json.
 SHIPPED = ("src", "preload.cjs", "app/main.js", "app/src", "app/pages")
+ICON = APP / "pages" / "icons" / "icon-512.png"
+# What macOS calls a picture of 512 pixels in an .icns file.
+ICNS_512 = b"ic09"
 # Where npm puts the official one.
 OFFICIAL = APP / "node_modules" / "electron" / "dist"
 
@@ -40,6 +44,7 @@ def put_together(electron: Path, out: Path, platform: str) -> Path:
     ending = ".exe" if platform == "win32" else ""
     program = out / f"{NAME}{ending}"
     (out / f"electron{ending}").rename(program)
+    shutil.copy2(ICON, out / f"{NAME}.png")
     for name in (program.name, "chrome_crashpad_handler"):
         if (out / name).is_file():
             (out / name).chmod(0o755)
@@ -84,7 +89,15 @@ def _name_bundle(bundle: Path) -> Path:
         "CFBundleIdentifier": IDENTIFIER,
         "CFBundleShortVersionString": version,
         "CFBundleVersion": version,
+        "CFBundleIconFile": f"{NAME}.icns",
     }
+    (bundle / "Contents" / "Resources" / f"{NAME}.icns").write_bytes(_make_icns(ICON.read_bytes()))
     about.pop("ElectronAsarIntegrity", None)  # of the default app, which is left out
     plist.write_bytes(plistlib.dumps(about))
     return program
+
+
+def _make_icns(png: bytes) -> bytes:
+    """Return the icon file of a macOS bundle: a header, and the picture with one of its own."""
+    entry = ICNS_512 + struct.pack(">I", len(png) + 8) + png
+    return b"icns" + struct.pack(">I", len(entry) + 8) + entry

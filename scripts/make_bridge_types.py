@@ -236,6 +236,7 @@ def _codes() -> str:
 
 def _requests(name: str, comment: str, router: Router[Any]) -> str:
     lines = [f"/** {comment} `data` is that of the reply. */", f"export interface {name} {{"]
+    router.import_all()
     for kind, route in router.routes.items():
         fields = f"Omit<{_name(route.declaration)}, 'type'>"
         data = _reply_of(kind, route.handler)

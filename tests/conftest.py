@@ -4,9 +4,13 @@ import os
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import pytest
+from support import folder_costs
+from support.environ import Environ
 from support.kernel_process import KernelProcess
+from support.slowest_first import deal_items
 
 TESTS = Path(__file__).parent
 # Tests may import onnxruntime before they import the kernel, which does the same.
@@ -14,14 +18,10 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 # A shared kernel would outlive its test; tests/support/shared_kernel.py has those that are meant.
 os.environ["CODEKERNEL_STANDALONE"] = "1"
 PROCESS_TESTS = {"app", "bridge", "adapters", "process", "test_protocol_document.py"}
+# A test elsewhere that calls something of these starts a process, too.
+PROCESS_HELPERS = {"support.command_line", "support.kernel_process", "support.shared_kernel"}
 # Of hypothesis, for tests that name no number of their own.
 DEFAULT_EXAMPLES, FAST_LANE_EXAMPLES = 100, 25
-# Started first, so that no worker is left with one long test at the end.
-SLOWEST_FIRST = (
-    TESTS / "app/test_desktop.py",
-    TESTS / "process/test_index_kill.py",
-    TESTS / "fuzz/test_lines.py",
-)
 
 
 def is_fast_lane(config: pytest.Config) -> bool:
@@ -35,7 +35,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set no deadlines, for busy machines; use fewer examples in the fast lane."""
+    """Set no deadlines, for busy machines; use fewer examples in the fast lane; count costs."""
+    folder_costs.register(config)
     from hypothesis import settings  # noqa: PLC0415 - half a second
 
     examples = FAST_LANE_EXAMPLES if is_fast_lane(config) else DEFAULT_EXAMPLES
@@ -44,18 +45,49 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests that start a process as slow, and start the slowest first."""
     for item in items:
-        if starts_processes(item.path) or "kernel" in getattr(item, "fixturenames", ()):
+        if is_process_test(item.path) or starts_process(item):
             item.add_marker(pytest.mark.slow)
-    places = {file: place for place, file in enumerate(SLOWEST_FIRST)}
-    items.sort(key=lambda item: places.get(item.path, len(places)))
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    items[:] = deal_items(items, workers)
 
 
 @cache
-def starts_processes(file: Path) -> bool:
+def is_process_test(file: Path) -> bool:
     return file.relative_to(TESTS).parts[0] in PROCESS_TESTS
+
+
+def starts_process(item: pytest.Item) -> bool:
+    """Return whether a test has a kernel, or calls a helper that starts a process."""
+    return "kernel" in getattr(item, "fixturenames", ()) or (
+        isinstance(item, pytest.Function) and calls_process_helper(item.function, item.module)
+    )
+
+
+@cache
+def calls_process_helper(function: FunctionType, module: ModuleType) -> bool:
+    """Return whether a test does, by itself or through other functions of its module."""
+    reached = [function]
+    for each in reached:
+        for called in (getattr(module, name, None) for name in each.__code__.co_names):
+            place = getattr(called, "__module__", "")
+            if place in PROCESS_HELPERS:
+                return True
+            if isinstance(called, FunctionType) and place == module.__name__:
+                reached += [] if called in reached else [called]
+    return False
+
+
+@pytest.fixture
+def environ() -> Iterator[Environ]:
+    """The environment of this process, which libraries read; after the test as it was before."""
+    before = dict(os.environ)
+    yield os.environ
+    for name in os.environ.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
 
 
 @pytest.fixture

@@ -37,18 +37,27 @@ QUESTIONS = (
     ("How are citations checked?", "citation", "conversation/citations.py"),
     ("When is a shared model closed?", "refcount", "domain/concurrency.py"),
     ("Where do damaged files go?", "quarantine", "storage/quarantine.py"),
+    ("Which model reads the best results again?", "rerank", "search/reranking.py"),
+    ("Who has allowed what to be sent to a model?", "consent", "remote/consents.py"),
+    ("What can results be narrowed down to?", "facet", "search/facets.py"),
 )
+# The answer is in a file named after the word, or in one of so many that have it most often.
+MAX_RANK_BY_COUNT = 5
 
 
 @pytest.mark.parametrize(("question", "word", "path"), QUESTIONS)
 def test_one_search_for_the_usual_word_finds_the_file(question: str, word: str, path: str) -> None:
-    found = [
-        file.relative_to(PACKAGE).as_posix()
-        for file in MODULES
-        if word in file.read_text(encoding="utf-8").lower()
-    ]
-    assert path in found, question
-    assert word in path or len(found) <= MAX_FILES_WITH_WORD, (question, found)
+    counts = Counter(
+        {
+            file.relative_to(PACKAGE).as_posix(): count
+            for file in MODULES
+            if (count := file.read_text(encoding="utf-8").lower().count(word))
+        }
+    )
+    assert path in counts, question
+    first = [name for name, _ in counts.most_common(MAX_RANK_BY_COUNT)]
+    is_named = word in path
+    assert is_named or (path in first and len(counts) <= MAX_FILES_WITH_WORD), (question, counts)
 
 
 def test_every_class_name_is_used_once() -> None:

@@ -42,6 +42,7 @@ import { WindowState } from './src/window_state.js';
 import { Windows } from './src/windows.js';
 
 const PAGES = fileURLToPath(new URL('pages', import.meta.url));
+const ICON = path.join(PAGES, 'icons', 'icon-512.png');
 const PRELOAD = fileURLToPath(new URL('../preload.cjs', import.meta.url));
 
 /** Before the app is ready: where its data lie, and that no other window process uses them. */
@@ -132,6 +133,7 @@ function createWindow(options) {
       ...options,
       preload: PRELOAD,
       title: 'codekernel',
+      icon: ICON, // macOS takes that of the bundle
       webPreferences: { devTools: !app.isPackaged, spellcheck: false },
     }),
   );

@@ -1,5 +1,5 @@
 /**
- * Draws the icons of the agents' page from its SVG, with the Chromium of the tests:
+ * Draws the icons of the app from its SVG, with the Chromium of the tests:
  * `node app/make_icons.js`.
  */
 
@@ -9,7 +9,7 @@ import { chromium } from 'playwright-core';
 
 import { chromiumProgram, FLAGS } from './e2e/support/programs.js';
 
-const FOLDER = fileURLToPath(new URL('./pages/agents/icons/', import.meta.url));
+const FOLDER = fileURLToPath(new URL('./pages/icons/', import.meta.url));
 
 /** A maskable icon is cut to any shape, an iPhone cuts the corners itself: no corners of ours. */
 const ICONS = [

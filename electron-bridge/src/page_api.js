@@ -31,6 +31,7 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
+  'searchRepos',
   'hasApiKey',
 ]);
 
@@ -39,6 +40,7 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
+  'searchRepos',
   'openRepo',
   'closeRepo',
   'converse',

@@ -37,6 +37,9 @@ export interface ForwardedCalls {
   getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
   getIndexes(): Promise<MainRequests['getIndexes']['data']>;
   getKernelStatus(): Promise<MainRequests['getKernelStatus']['data']>;
+  searchRepos(
+    fields: MainRequests['searchRepos']['fields'],
+  ): Promise<MainRequests['searchRepos']['data']>;
   search(fields: SessionRequests['search']['fields']): Promise<SessionRequests['search']['data']>;
   findNames(
     fields: SessionRequests['findNames']['fields'],

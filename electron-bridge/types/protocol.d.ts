@@ -810,16 +810,16 @@ export interface AskAgentFolderReply {
   entries: FolderEntryData[];
 }
 
-/** A caller or callee, and the lines of the calls, from 0, which are in the caller. */
+/** A caller or callee, and the lines of the calls, from 1, which are in the caller. */
 export interface CallEntry {
-  place: DefinitionEntry;
+  place: CodeDefinition;
   lines: number[];
   certainty: string;
 }
 
 /** One definition of the name; the numbers are what was left out of the lists. */
 export interface CalledDefinition {
-  place: DefinitionEntry;
+  place: CodeDefinition;
   callers: CallEntry[];
   callees: CallEntry[];
   moreCallers: number;
@@ -897,7 +897,7 @@ export interface ClientEntry {
   repos: string[];
 }
 
-/** A definition; lines count from 1 and include the last one. */
+/** A definition, or code outside of all (kind `file`); lines from 1, the last included. */
 export interface CodeDefinition {
   name: string;
   kind: string;
@@ -959,15 +959,6 @@ export interface DayUsageEntry {
   input_token: number;
   output_token: number;
   cost?: number;
-}
-
-/** A definition, or code outside of all (kind `file`); lines from 0, the last is out. */
-export interface DefinitionEntry {
-  symbol: string;
-  kind: string;
-  filePath: string;
-  beginLine: number;
-  endLine: number;
 }
 
 /** Session -> window: how far the indexing of one file is. */
@@ -1065,6 +1056,13 @@ export interface FoundName {
   name: string;
   filePath: string;
   line: number;
+}
+
+/** A mean difference of NDCG@10, and its interval of 95 %. */
+export interface GainEntry {
+  mean: number;
+  low: number;
+  high: number;
 }
 
 /** A chat model as a list shows it; but for the name, additions, if they are known. */
@@ -1747,6 +1745,35 @@ export interface ToolUseBlock {
   input: Record<string, unknown>;
 }
 
+/**
+ * Learn how much each signal counts in the open repository; an addition to the document.
+ * `questions` come newest first; none at all removes what was learned.
+ */
+export interface TuneRanking {
+  type: 'tuneRanking';
+  questions: TuningQuestion[];
+}
+
+/**
+ * Whether there are learned weights now, and what they gain on the questions set aside. `weights`
+ * are factors of the defaults: those in force if `kept`, else those that did not hold.
+ */
+export interface TuneRankingReply {
+  kept: boolean;
+  weights: Record<string, number>;
+  trained: number;
+  setAside: number;
+  before: number;
+  trainingGain: GainEntry;
+  gain: GainEntry;
+}
+
+/** A text, and the files that a search for it should find. */
+export interface TuningQuestion {
+  text: string;
+  filePaths: string[];
+}
+
 /** An element of `history`; after `time` come additions to the document. */
 export interface TurnEntry {
   query: string;
@@ -1778,37 +1805,9 @@ export interface UndoneEntry {
 
 /** What the main process may ask the kernel. `data` is that of the reply. */
 export interface MainRequests {
-  getAgentMachine: { fields: Omit<GetAgentMachine, 'type'>; data: MachineEntry };
-  getAgentSessions: { fields: Omit<GetAgentSessions, 'type'>; data: GetAgentSessionsReply };
-  getAgentSession: { fields: Omit<GetAgentSession, 'type'>; data: AgentSessionEntry };
-  startAgentSession: { fields: Omit<StartAgentSession, 'type'>; data: AgentSessionEntry };
-  readAgentMessages: { fields: Omit<ReadAgentMessages, 'type'>; data: ReadAgentMessagesReply };
-  sendAgentMessage: { fields: Omit<SendAgentMessage, 'type'>; data: SessionMessageEntry };
-  cancelAgentMessage: { fields: Omit<CancelAgentMessage, 'type'>; data: CancelAgentMessageReply };
-  answerAgentPermission: {
-    fields: Omit<AnswerAgentPermission, 'type'>;
-    data: SessionPermissionEntry;
-  };
-  getAgentPermissions: {
-    fields: Omit<GetAgentPermissions, 'type'>;
-    data: GetAgentPermissionsReply;
-  };
-  stopAgentTurn: { fields: Omit<StopAgentTurn, 'type'>; data: undefined };
-  updateAgentSession: { fields: Omit<UpdateAgentSession, 'type'>; data: AgentSessionEntry };
-  deleteAgentSession: { fields: Omit<DeleteAgentSession, 'type'>; data: undefined };
-  askAgentFolder: { fields: Omit<AskAgentFolder, 'type'>; data: AskAgentFolderReply };
-  followAgentSessions: {
-    fields: Omit<FollowAgentSessions, 'type'>;
-    data: FollowingPart | EventPart | FollowingEnded;
-  };
-  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
-  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
-  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };
-  getIndexes: { fields: Omit<GetIndexes, 'type'>; data: GetIndexesReply };
-  cleanIndexes: { fields: Omit<CleanIndexes, 'type'>; data: CleanIndexesReply };
   stopKernel: { fields: Omit<StopKernel, 'type'>; data: undefined };
   stopAll: { fields: Omit<StopAll, 'type'>; data: undefined };
   getRepos: { fields: Omit<GetRepos, 'type'>; data: GetReposReply };
@@ -1817,13 +1816,9 @@ export interface MainRequests {
   openRepo: { fields: Omit<OpenRepo, 'type'>; data: OpenRepoReply };
   closeRepo: { fields: Omit<CloseRepo, 'type'>; data: undefined };
   deleteRepo: { fields: Omit<DeleteRepo, 'type'>; data: undefined };
-  searchRepos: { fields: Omit<SearchRepos, 'type'>; data: SearchReposReply };
   setApiKey: { fields: Omit<SetApiKey, 'type'>; data: undefined };
   getApiKey: { fields: Omit<GetApiKey, 'type'>; data: GetApiKeyReply };
-  testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
   getModelPresets: { fields: Omit<GetModelPresets, 'type'>; data: GetModelPresetsReply };
-  listEndpointModels: { fields: Omit<ListEndpointModels, 'type'>; data: ListEndpointModelsReply };
-  findLocalServers: { fields: Omit<FindLocalServers, 'type'>; data: FindLocalServersReply };
   offerModel: { fields: Omit<OfferModel, 'type'>; data: undefined };
   checkSettings: { fields: Omit<CheckSettings, 'type'>; data: SettingsReply };
   updateSettings: { fields: Omit<UpdateSettings, 'type'>; data: SettingsReply };
@@ -1837,13 +1832,42 @@ export interface MainRequests {
     fields: Omit<GetGenerationModels, 'type'>;
     data: GetGenerationModelsReply;
   };
+  searchRepos: { fields: Omit<SearchRepos, 'type'>; data: SearchReposReply };
+  findLocalServers: { fields: Omit<FindLocalServers, 'type'>; data: FindLocalServersReply };
+  listEndpointModels: { fields: Omit<ListEndpointModels, 'type'>; data: ListEndpointModelsReply };
+  testApi: { fields: Omit<TestApi, 'type'>; data: undefined };
+  listFolders: { fields: Omit<ListFolders, 'type'>; data: ListFoldersReply };
+  previewFolder: { fields: Omit<PreviewFolder, 'type'>; data: PreviewFolderReply };
+  getIndexes: { fields: Omit<GetIndexes, 'type'>; data: GetIndexesReply };
+  cleanIndexes: { fields: Omit<CleanIndexes, 'type'>; data: CleanIndexesReply };
+  registerFolder: { fields: Omit<RegisterFolder, 'type'>; data: RegisterFolderReply };
+  answerAgentPermission: {
+    fields: Omit<AnswerAgentPermission, 'type'>;
+    data: SessionPermissionEntry;
+  };
+  askAgentFolder: { fields: Omit<AskAgentFolder, 'type'>; data: AskAgentFolderReply };
+  cancelAgentMessage: { fields: Omit<CancelAgentMessage, 'type'>; data: CancelAgentMessageReply };
+  deleteAgentSession: { fields: Omit<DeleteAgentSession, 'type'>; data: undefined };
+  getAgentMachine: { fields: Omit<GetAgentMachine, 'type'>; data: MachineEntry };
+  getAgentPermissions: {
+    fields: Omit<GetAgentPermissions, 'type'>;
+    data: GetAgentPermissionsReply;
+  };
+  getAgentSession: { fields: Omit<GetAgentSession, 'type'>; data: AgentSessionEntry };
+  getAgentSessions: { fields: Omit<GetAgentSessions, 'type'>; data: GetAgentSessionsReply };
+  readAgentMessages: { fields: Omit<ReadAgentMessages, 'type'>; data: ReadAgentMessagesReply };
+  sendAgentMessage: { fields: Omit<SendAgentMessage, 'type'>; data: SessionMessageEntry };
+  startAgentSession: { fields: Omit<StartAgentSession, 'type'>; data: AgentSessionEntry };
+  stopAgentTurn: { fields: Omit<StopAgentTurn, 'type'>; data: undefined };
+  updateAgentSession: { fields: Omit<UpdateAgentSession, 'type'>; data: AgentSessionEntry };
+  followAgentSessions: {
+    fields: Omit<FollowAgentSessions, 'type'>;
+    data: FollowingPart | EventPart | FollowingEnded;
+  };
 }
 
 /** What a window may ask its session. `data` is that of the reply. */
 export interface SessionRequests {
-  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
-  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
-  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
   beginConversation: { fields: Omit<BeginConversation, 'type'>; data: ConversationPart };
   stopConversation: { fields: Omit<StopConversation, 'type'>; data: undefined };
   getConversations: { fields: Omit<GetConversations, 'type'>; data: GetConversationsReply };
@@ -1864,17 +1888,21 @@ export interface SessionRequests {
   deletePermissionRule: { fields: Omit<DeletePermissionRule, 'type'>; data: undefined };
   undoAgentTurn: { fields: Omit<UndoAgentTurn, 'type'>; data: UndoAgentTurnReply };
   undoAgentSession: { fields: Omit<UndoAgentSession, 'type'>; data: UndoAgentTurnReply };
-  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
-  readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
   search: { fields: Omit<Search, 'type'>; data: SearchReply };
   findNames: { fields: Omit<FindNames, 'type'>; data: FindNamesReply };
-  getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexStatus: { fields: Omit<GetIndexStatus, 'type'>; data: GetIndexStatusReply };
   allowEndpoint: { fields: Omit<AllowEndpoint, 'type'>; data: AllowEndpointReply };
-  measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
   pauseIndexing: { fields: Omit<PauseIndexing, 'type'>; data: PauseIndexingReply };
-  getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  getChunksInfo: { fields: Omit<GetChunksInfo, 'type'>; data: { chunkInfo: ChunkInfo[] } };
   getIndexMap: { fields: Omit<GetIndexMap, 'type'>; data: GetIndexMapReply };
+  getSkippedFiles: { fields: Omit<GetSkippedFiles, 'type'>; data: GetSkippedFilesReply };
+  measureEmbedding: { fields: Omit<MeasureEmbedding, 'type'>; data: MeasureEmbeddingReply };
+  readLines: { fields: Omit<ReadLines, 'type'>; data: ReadLinesReply };
+  getCalls: { fields: Omit<GetCalls, 'type'>; data: GetCallsReply };
+  findRelated: { fields: Omit<FindRelated, 'type'>; data: FindRelatedReply };
+  getImpact: { fields: Omit<GetImpact, 'type'>; data: GetImpactReply };
+  getLineHistory: { fields: Omit<GetLineHistory, 'type'>; data: GetLineHistoryReply };
+  tuneRanking: { fields: Omit<TuneRanking, 'type'>; data: TuneRankingReply };
 }
 
 /** What the kernel says of its own accord. */
@@ -1885,4 +1913,5 @@ export type KernelMessage =
   | Ready
   | ReposChanged
   | SessionCrashed
-  | SessionPrepared;
+  | SessionPrepared
+  | TuneRanking;

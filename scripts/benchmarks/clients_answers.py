@@ -13,6 +13,7 @@ from typing import Any
 from clients_place import (
     COMMAND,
     Place,
+    is_same_answer,
     poll,
     read_answer,
     read_cpu_seconds,
@@ -78,7 +79,7 @@ def measure_reopen(place: Place, runs: int) -> Iterator[Row]:
             since_open.append(time.monotonic() - opened)
             since_start.append(time.monotonic() - started)
             cpu.append(_read_kernel_cpu(place) - used)
-            if read_answer(results) != place.answers[query]:
+            if not is_same_answer(read_answer(results), place.answers[query]):
                 raise AssertionError(f"another answer to {query!r}")
     figure = (
         f"{format_seconds(since_open)}, CPU {format_seconds(cpu)}; from the start of the process"

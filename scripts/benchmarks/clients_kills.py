@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 
 from clients_answers import open_mcp_server
 from clients_kills_turns import QuestionLane, TaskLane, answer_scripted, open_window
-from clients_place import SESSION, Place, poll, read_answer
+from clients_place import SESSION, Place, is_same_answer, poll, read_answer
 from clients_rows import AnswerTally, OpenClient, Row
 from support.chat_server import ChatServer
 from support.conversation_client import chat_settings, write_sources
@@ -179,7 +179,8 @@ class FrontEndLane:
         if code_of(reply) != "SUCCESS":
             raise AssertionError(f"{query!r}: {reply['status']}")
         answer = read_answer(reply["data"]["results"])
-        if answer not in (self._place.answers[query], self._place.lexical_answers[query]):
+        allowed = (self._place.answers[query], self._place.lexical_answers[query])
+        if not any(is_same_answer(answer, expected) for expected in allowed):
             raise AssertionError(f"not the answer to {query!r}: {answer}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from codekernel.domain.index import IndexedChunk
 from codekernel.search.pipeline import Searcher
 from codekernel.search.retrieval import SearchableIndex
-from codekernel.storage.index_store import IndexStore
+from codekernel.search.searchable import SearchableStore
 from kernel_searchers import Static
 from quality_settings import Setting, apply_setting
 
@@ -85,7 +85,7 @@ class CachedCalls:
 class CachedStore:
     """A store that reads everything once."""
 
-    def __init__(self, store: IndexStore) -> None:
+    def __init__(self, store: SearchableStore) -> None:
         self.catalog = CachedCalls(store.catalog)
         self.lexical = CachedCalls(store.lexical)
 

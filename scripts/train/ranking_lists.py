@@ -26,7 +26,7 @@ from codekernel.search.evaluation import mine_questions
 from codekernel.search.git_history import Commit
 
 INPUT_LENGTH = 950
-COMMITS = 60
+COMMITS = 120
 COMMENTS = 40
 MAX_COMMENTS_OF_FILE = 2
 MIN_WORDS, MAX_WORDS = 4, 25
@@ -68,7 +68,7 @@ def main(work: Path, mirrors: Path) -> None:
         if not folder.exists():
             _export(git_dir, folder)
         paths = {it.relative_to(folder).as_posix() for it in folder.rglob("*") if it.is_file()}
-        commits = mine_questions(_read_commits(git_dir), paths.__contains__, COMMITS)
+        commits = mine_questions(read_commits(git_dir), paths.__contains__, COMMITS)
         questions = [Question("commit", each.text, sorted(each.paths)) for each in commits]
         taken, found = _take_comments(folder, dice)
         questions += taken
@@ -95,14 +95,27 @@ def _describe(folder: Path, language: str, questions: list[Question]) -> dict[st
 
 
 def _export(git_dir: Path, folder: Path) -> None:
-    folder.mkdir(parents=True)
-    command = ["git", "--git-dir", str(git_dir), "archive", "HEAD"]
+    """Write the files of the newest commit; a mirror may lack the largest."""
+    git = ["git", "--git-dir", str(git_dir)]
+    listed = subprocess.run([*git, "ls-tree", "-rz", "HEAD"], capture_output=True, check=True)
+    entries = [line.split("\t", 1) for line in listed.stdout.decode().split("\0") if line]
+    hashes = {path: head.split()[2] for head, path in entries}
+    asked = "".join(f"{each}\n" for each in hashes.values()).encode()
+    check = [*git, "cat-file", "--batch-check"]
+    done = subprocess.run(check, input=asked, capture_output=True, check=True)
+    replies = done.stdout.decode().splitlines()
+    absent = {line.split()[0] for line in replies if line.endswith("missing")}
+    left_out = [f":(exclude,literal){path}" for path, each in hashes.items() if each in absent]
+    command = [*git, "archive", "HEAD", "--", ".", *left_out]
     done = subprocess.run(command, capture_output=True, check=True)
+    folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+        files = [each for each in archive if each.isfile()]  # links may lead out of the folder
+        archive.extractall(folder, members=files, filter="data")
 
 
-def _read_commits(git_dir: Path) -> Iterator[Commit]:
+def read_commits(git_dir: Path) -> Iterator[Commit]:
+    """Yield the newest commits of a git directory."""
     log = ["git", "--git-dir", str(git_dir), "log", "-n", "4000", "--no-merges", "--name-only"]
     done = subprocess.run(
         [*log, "--format=%x01%H%x02%an%x02%ae%x02%B%x02"], check=False, capture_output=True

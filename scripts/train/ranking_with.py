@@ -44,6 +44,7 @@ Found = dict[tuple[str, str, str], dict[str, list[float]]]
 class Meaning:
     """A repository's chunks by one model: what stands in an arm's place."""
 
+    name = "model"
     is_contextual = False
 
     def __init__(self, catalog: Catalog, model: Static) -> None:

@@ -165,12 +165,12 @@ def test_a_hanging_model_is_left_when_the_agent_is_stopped(context: ToolContext)
     ):
 
         def cancel_when_begun() -> None:
-            begun.wait(10)
+            begun.wait(60)
             cancel.cancel()
 
         threading.Thread(target=cancel_when_begun).start()
         events = run(loop, cancel=cancel)
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
     assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
 
 
@@ -192,7 +192,7 @@ def test_a_running_command_is_ended_when_the_agent_is_stopped(
     with ChatServer([reply_calls(SKIP, command)]) as server, agent(server, context) as loop:
         events = run(loop, cancel=cancel)
     assert events[-1] == TurnFailed(KernelError.code, STOPPED_MESSAGE)
-    stopping.join(10)
+    stopping.join(60)
     assert not stopping.is_alive()
     # Every call has an answer, so that the session can go on.
     calls = {call.id for message in loop.transcript.messages for call in message.tool_calls}
@@ -416,7 +416,7 @@ def test_a_model_that_invents_a_result_is_cut_off(repo: Path, context: ToolConte
     ]
     with ChatServer(script) as server, agent(server, context) as loop:
         events = run(loop)
-        assert server.received[1].hung_up.wait(10)
+        assert server.received[1].hung_up.wait(60)
     assert not any(
         "invented" in event.text for event in events if isinstance(event, AgentTextDelta)
     )

@@ -11,6 +11,7 @@ from codekernel.agent.tool import ToolContext
 from codekernel.agent.tool_policy import ToolLimits
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
+from support.environ import Environ
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="written for a POSIX shell")
 
@@ -47,6 +48,7 @@ def test_a_command_cannot_wait_for_input(call: Call) -> None:
     assert call("run_command", command="cat; read x || echo nobody").text == "nobody\n"
 
 
+@pytest.mark.slow
 def test_a_hanging_command_is_ended_with_all_it_started(repo: Path, call: Call) -> None:
     outcome = call("run_command", command=f"{LEAVES_ONE_BEHIND} echo begun; sleep 600", timeout=1)
     assert not outcome.success
@@ -69,6 +71,7 @@ def test_what_a_command_leaves_running_is_ended_and_not_waited_for(repo: Path, c
     until(lambda: not is_running(repo / "child.pid"))
 
 
+@pytest.mark.slow
 def test_a_flood_is_bounded_and_its_end_is_kept(context: ToolContext, call: Call) -> None:
     small = dataclasses.replace(context, limits=ToolLimits(max_command_characters=1_000))
     outcome = call("run_command", small, command="seq 1 200000")
@@ -102,10 +105,10 @@ def test_a_cancelled_command_is_ended(repo: Path, context: ToolContext, call: Ca
 
 
 def test_a_command_sees_nothing_of_what_is_meant_for_the_kernel(
-    call: Call, monkeypatch: pytest.MonkeyPatch
+    call: Call, environ: Environ
 ) -> None:
-    monkeypatch.setenv("CODEKERNEL_USER_DATA", "/private")
-    monkeypatch.setenv("OTHER", "kept")
+    environ["CODEKERNEL_USER_DATA"] = "/private"
+    environ["OTHER"] = "kept"
     text = call("run_command", command="env").text
     assert "CODEKERNEL_" not in text
     assert "OTHER=kept\n" in text

@@ -12,6 +12,7 @@ from codekernel.agent.workspace.snapshot import (
     FolderSnapshots,
     SnapshotUnavailable,
 )
+from support.environ import Environ
 
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "core.autocrlf=true")
 
@@ -150,10 +151,8 @@ def test_two_turns_in_one_folder_at_a_time_see_both_changes(
         assert list(by_name(first.list_changes(), project)) == ["one.py", "two.py"]
 
 
-def test_without_git_it_is_said(
-    snapshots: FolderSnapshots, repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "")
+def test_without_git_it_is_said(snapshots: FolderSnapshots, repo: Path, environ: Environ) -> None:
+    environ["PATH"] = ""
     with pytest.raises(SnapshotUnavailable, match="git is not installed"), snapshots.open(repo):
         pass
 

@@ -96,6 +96,7 @@ def test_the_end_of_a_program_is_reported_and_its_last_output_kept(call: Call) -
     assert session.close().success
 
 
+@pytest.mark.slow
 @posix_only
 def test_silence_is_a_success_that_says_so(call: Call) -> None:
     session = Session(call, "sleep 600")
@@ -145,6 +146,7 @@ def test_a_flood_is_bounded_and_its_end_is_kept(context: ToolContext, call: Call
     assert endless.close().success
 
 
+@pytest.mark.slow
 @posix_only
 def test_a_program_that_does_not_read_cannot_make_us_wait_for_ever(
     context: ToolContext, call: Call

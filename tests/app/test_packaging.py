@@ -153,6 +153,7 @@ def test_windows_gets_its_own_names(tmp_path: Path) -> None:
     assert program == tmp_path / "out" / "codekernel.exe"
     assert program.read_bytes() == b"MZ"
     assert list(resources_of(tmp_path / "out", "win32").iterdir()) == []
+    assert (tmp_path / "out" / "codekernel.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_macos_gets_a_bundle_that_says_our_name(tmp_path: Path) -> None:
@@ -172,6 +173,10 @@ def test_macos_gets_a_bundle_that_says_our_name(tmp_path: Path) -> None:
     assert after["LSMinimumSystemVersion"] == "12.0"
     assert "ElectronAsarIntegrity" not in after
     assert resources_of(tmp_path / "out", "darwin") == program.parents[1] / "Resources"
+    icon = (program.parents[1] / "Resources" / after["CFBundleIconFile"]).read_bytes()
+    assert icon[:4] == b"icns"
+    assert int.from_bytes(icon[4:8], "big") == len(icon)
+    assert icon[16:20] == b"\x89PNG"
 
 
 def test_the_recipe_for_the_three_systems_names_what_exists() -> None:

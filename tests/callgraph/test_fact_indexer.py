@@ -83,6 +83,7 @@ def test_a_call_that_meant_something_else_means_it_no_more_when_another_file_cha
     assert world.callees("g") == {}
 
 
+@pytest.mark.slow
 def test_many_files_are_read_by_other_processes(world: World) -> None:
     world.reopen(FactIndexerLimits(max_inline_bytes=0))
     world.put("a.py", "def f(): pass\n")
@@ -100,6 +101,7 @@ def test_where_no_other_process_can_be_started_many_files_are_read_here(world: W
     assert world.callers("f") == {"g": "certain"}
 
 
+@pytest.mark.slow
 def test_a_question_with_little_time_is_answered_from_what_has_been_read(world: World) -> None:
     world.write(a__py="def f(): pass\n\ndef g():\n    f()\n")
     answer = world.graph.ask(CallChainQuery("f"), CancelToken(), ENOUGH_SECONDS)
@@ -112,6 +114,7 @@ def test_a_question_with_little_time_is_answered_from_what_has_been_read(world: 
     assert [chain.place.name for chain in answer.chains] == ["f"]
 
 
+@pytest.mark.slow
 def test_a_file_on_which_the_reading_process_dies_is_given_up_and_the_others_are_read(
     world: World,
 ) -> None:
@@ -125,6 +128,7 @@ def test_a_file_on_which_the_reading_process_dies_is_given_up_and_the_others_are
     assert world.callers("f") == {"good": "certain", "fine": "certain"}
 
 
+@pytest.mark.slow
 def test_whenever_the_reading_is_killed_nothing_of_a_file_is_half_there(
     world: World,
 ) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,10 @@ from codekernel.cli.commands.eval import (
     SettingResult,
     describe_duration,
 )
+from codekernel.cli.commands.eval_tuning import TuningReport
 from codekernel.search.evaluation import MetricDifference, RetrievalMetrics
+from codekernel.search.ranking_weights import WEIGHTS_FILE, RankingWeights, write_weights
+from codekernel.storage.index_store import CATALOG_FILE
 from support.git_history import GitHistory
 from support.kernel_process import bare_environment
 
@@ -95,6 +99,24 @@ def test_a_selected_reranker_is_tried_too(user_data: Path, project: Path) -> Non
 
 
 @pytest.mark.slow
+def test_what_was_learned_is_kept_only_if_it_holds_and_is_forgotten_on_demand(
+    user_data: Path, project: Path
+) -> None:
+    done = codekernel(user_data, "eval", "--repo", str(project), "--tune")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "weights learned from 1 commits, judged by 1" in done.stdout
+    assert "nothing is changed" in done.stdout
+    (catalog,) = user_data.rglob(CATALOG_FILE)
+    assert not (catalog.parent / WEIGHTS_FILE).exists()
+    write_weights(catalog.parent, RankingWeights(file_name=2.0))
+    done = codekernel(user_data, "eval", "--repo", str(project), "--untune", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == {"repository": str(project), "kept": False}
+    assert not (catalog.parent / WEIGHTS_FILE).exists()
+    assert codekernel(user_data, "eval", "--tune", "--untune").returncode == 2
+
+
+@pytest.mark.slow
 def test_a_repository_that_cannot_be_evaluated_is_reported_in_a_sentence(
     user_data: Path, project: Path, tmp_path: Path
 ) -> None:
@@ -166,3 +188,22 @@ def test_durations_are_described_in_words() -> None:
     assert describe_duration(12) == "about 12 seconds"
     assert describe_duration(720) == "about 12 minutes"
     assert describe_duration(9000) == "about 2.5 hours"
+
+
+GAIN = {"mean": 0.02, "low": 0.01, "high": 0.03}
+
+
+def test_learned_weights_are_told_with_their_gain_and_how_to_be_rid_of_them() -> None:
+    reply = {
+        "kept": True,
+        "weights": asdict(RankingWeights(semantic=1.4)),
+        "trained": 300,
+        "setAside": 200,
+        "before": 0.6,
+        "trainingGain": GAIN,
+        "gain": GAIN,
+    }
+    lines = list(TuningReport(Path("demo"), reply).format_lines())
+    assert any(line.split() == ["meaning", "x", "1.40"] for line in lines)
+    assert "0.600, +0.020 (+0.010 to +0.030)" in lines[-2]
+    assert "--untune removes them" in lines[-1]

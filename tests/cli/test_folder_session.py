@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.cli.folder_session import FolderSession
+from codekernel.cli.folder_session import FolderSession, is_complete
 from codekernel.client.connection import KernelConnection
 from codekernel.transport.unix_socket import SocketPipe
 
@@ -87,3 +87,8 @@ def test_a_search_is_repeated_if_another_kernel_answered_it_than_said_it_is_comp
         fields = {"query": "x", "accuracy": False}
         found = FolderSession(kernel).search(tmp_path, fields, until_complete=False)
     assert found == ([{"content": "by meaning"}], [])
+
+
+def test_nobody_waits_for_vectors_of_an_index_that_another_keeps() -> None:
+    assert not is_complete(OPENING, wants_vectors=True)
+    assert is_complete({**OPENING, "state": "read-only"}, wants_vectors=True)

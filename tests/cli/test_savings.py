@@ -3,8 +3,13 @@
 from pathlib import Path
 
 from codekernel.cli.commands.savings import count_tokens, format_savings
-from codekernel.domain.savings import Savings, dump_savings, parse_savings
-from codekernel.runtime.savings import read_savings, record_search
+from codekernel.runtime.savings import (
+    Savings,
+    dump_savings,
+    parse_savings,
+    read_savings,
+    record_search,
+)
 from codekernel.storage.user_data import UserData
 from support.command_line import codekernel
 

@@ -12,7 +12,7 @@ from codekernel.client.relay import KernelLink, make_attach_line
 from codekernel.client.relay_state import MAX_DEATHS, RelayState
 from codekernel.transport.local_endpoint import LocalListener, LocalPipe, choose_endpoint_path
 
-JOIN_TIMEOUT_SECONDS = 20
+JOIN_TIMEOUT_SECONDS = 60
 Script = Callable[[LocalPipe], None]
 
 

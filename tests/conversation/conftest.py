@@ -7,7 +7,7 @@ from typing import Never
 
 import pytest
 from codekernel.conversation.conversations import Conversations
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.conversation.turn_store import TurnStore
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit

@@ -13,7 +13,6 @@ from codekernel.conversation.archive import (
     ConversationSummary,
 )
 from codekernel.conversation.history import ConversationHistories
-from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import AnswerDelta
 from codekernel.errors import StorageError, WrongParam
 from codekernel.protocol.history_file import decode_history_file
@@ -170,7 +169,7 @@ def test_a_deleted_conversation_is_gone_with_its_journals_and_its_cost_stays(wor
 def test_a_conversation_is_not_deleted_while_it_is_being_answered(world: World) -> None:
     root = str(world.place.root)
     world.model.script = [reply_text("One.")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+    with world.begin("Session") as turn:
         for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
                 with pytest.raises(WrongParam, match="is being answered: wait"):

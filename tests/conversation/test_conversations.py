@@ -149,7 +149,7 @@ def test_a_stop_keeps_what_was_shown_and_what_it_cost(world: World) -> None:
 
 def test_a_turn_that_is_left_in_the_middle_is_kept_like_a_stopped_one(world: World) -> None:
     world.model.script = [reply_text("Half", "never")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+    with world.begin("Session") as turn:
         for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
                 break
@@ -165,7 +165,7 @@ def test_a_conversation_takes_one_question_at_a_time_and_another_does_not_wait(
     world: World,
 ) -> None:
     world.model.script = [reply_text("One."), reply_text("Other.")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+    with world.begin("Session") as turn:
         with pytest.raises(WrongParam, match="still answering"):
             world.ask("second")
         events = list(turn.stream_events())
@@ -206,7 +206,7 @@ def test_an_unexpected_failure_is_reported_and_the_turn_is_kept(world: World) ->
 def test_a_folder_in_the_place_of_a_history_is_set_aside_and_the_turn_is_kept(world: World) -> None:
     world.model.script = [reply_text("Kept.")]
     path = world.files.history_path(1)
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+    with world.begin("Session") as turn:
         path.unlink()
         path.mkdir()
         events = list(turn.stream_events())
@@ -246,7 +246,7 @@ def test_a_journal_cut_off_anywhere_gives_a_whole_history(
 
 def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
     world.model.script = [reply_text("Half")]
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+    with world.begin("Session") as turn:
         (journal,) = world.files.list_journals()
         for event in turn.stream_events():
             if isinstance(event, AnswerDelta):
@@ -263,7 +263,7 @@ def test_a_turn_settled_twice_is_kept_and_counted_once(world: World) -> None:
 def test_a_question_during_a_recovery_waits_for_it_instead_of_being_refused(world: World) -> None:
     world.model.script = [[TextDelta("Half"), RuntimeError("killed")], reply_text("Whole.")]
     with (
-        world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn,
+        world.begin("Session") as turn,
         suppress(RuntimeError),
     ):
         for event in turn.stream_events():
@@ -277,15 +277,15 @@ def test_a_question_during_a_recovery_waits_for_it_instead_of_being_refused(worl
     def hold_the_recovery() -> None:
         if threading.current_thread() is thread:
             recovering.set()
-            assert may_go_on.wait(20)
+            assert may_go_on.wait(60)
 
     world.model.on_count = hold_the_recovery
     thread = threading.Thread(target=world.conversations.recover)
     thread.start()
-    assert recovering.wait(20)
+    assert recovering.wait(60)
     threading.Timer(0.1, may_go_on.set).start()
     assert answer(world.ask("And now?")) == "Whole."
-    thread.join(20)
+    thread.join(60)
     assert [each["answer"] for each in stored(world)["history"]] == ["Half", "Whole."]
 
 

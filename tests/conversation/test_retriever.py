@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from codekernel.conversation.retriever import expand_hit
+from codekernel.conversation.retriever import MAX_MENTIONS, expand_hit, find_mentions
 from codekernel.domain.index import FRESH, Hit
 from support.lexical_index import open_lexical_index
 
@@ -57,3 +57,22 @@ def test_a_hit_is_shown_as_it_is_while_the_index_is_replaced(
         catalogue.close()
         shown = expand_hit(Hit(chunk, content, 0.5, FRESH), catalogue, expand=True)
         assert shown.excerpt.content == content
+
+
+@pytest.mark.parametrize(
+    ("question", "queries"),
+    [
+        ("What does @src/a.py do?", ("src/a.py",)),
+        ("Compare @src/a.py:3-9, and @Session.close.", ("src/a.py:3", "Session.close")),
+        ("@说明.md 是什么, @说明.md", ("说明.md",)),
+        ("mail me@example.com, or (@x)", ()),
+        ("no mention @ all", ()),
+    ],
+)
+def test_each_name_is_a_query_once(question: str, queries: tuple[str, ...]) -> None:
+    assert find_mentions(question) == queries
+
+
+def test_a_pasted_text_is_no_flood_of_searches() -> None:
+    text = " ".join(f"@name{number}" for number in range(50))
+    assert len(find_mentions(text)) == MAX_MENTIONS

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn import UndoResult, UndoState
 from codekernel.domain.turn_events import AnswerDelta, TurnDone
 from codekernel.storage.vault.vault import ModelUsage
@@ -67,6 +66,7 @@ def test_an_answer_on_a_full_disk_is_shown_as_unsaved_and_can_be_read(
     assert (outline.turns, outline.topic, outline.is_unsaved) == (1, "Session", True)
 
 
+@pytest.mark.slow
 def test_what_is_unsaved_is_written_by_itself_as_soon_as_there_is_room(
     world: World, disk: SmallDisk
 ) -> None:
@@ -139,6 +139,7 @@ def test_a_deleted_conversation_does_not_come_back_from_memory(
     assert world.conversations.archive.list_conversations(str(world.place.root)) == []
 
 
+@pytest.mark.slow
 def test_a_note_of_an_undoing_waits_for_room_too(world: World, disk: SmallDisk) -> None:
     world.model.script = [reply_text("Done.")]
     world.ask("Session")
@@ -162,7 +163,7 @@ def test_a_file_in_the_place_of_the_folder_is_set_aside(world: World) -> None:
     world.model.script = [reply_text("Still here.")]
     folder = world.files.history_path(1).parent
     folder.write_text("in the way", encoding="utf-8")
-    with world.conversations.begin(1, "Session", "model", world.place, CancelToken()) as turn:
+    with world.begin("Session") as turn:
         events = list(turn.stream_events())
     assert (last(events).outcome, last(events).unsaved) == ("done", "")
     assert stored(world)["history"][0]["answer"] == "Still here."

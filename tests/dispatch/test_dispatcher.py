@@ -21,7 +21,7 @@ from codekernel.dispatch.routing import (
 from codekernel.errors import KernelError, NetworkError, RepoNotFound, Stopping
 from codekernel.protocol.envelope import Message, ReplyData
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 
 
 class Greet(Message, frozen=True, tag="greet"):

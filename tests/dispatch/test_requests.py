@@ -3,7 +3,7 @@ import threading
 from codekernel.dispatch.requests import Backlog
 from codekernel.errors import KernelError
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 
 
 class Waiting:

@@ -1,10 +1,13 @@
 import threading
 from collections.abc import Callable
 
-from codekernel.dispatch.routing import WorkerLane, run_on_own_thread
+import pytest
+from codekernel.dispatch.routing import Lane, Router, WorkerLane, run_on_own_thread
 from codekernel.errors import KernelError, Stopping
+from codekernel.handlers.context import main_router, session_router
+from codekernel.protocol.messages.repos import GetRepos
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 
 
 class Noted:
@@ -75,3 +78,30 @@ def test_a_job_on_its_own_thread_waits_for_nobody() -> None:
     done = threading.Event()
     run_on_own_thread(Noted([], "own", done.set), "own")
     assert done.wait(TIMEOUT_SECONDS)
+
+
+def name_context(_: GetRepos, context: str) -> str:
+    return f"handled with {context}"
+
+
+def test_every_late_handler_is_in_the_module_that_was_named() -> None:
+    main_router.import_all()
+    session_router.import_all()
+
+
+def test_a_request_routed_before_the_import_reaches_the_handler() -> None:
+    router: Router[str] = Router()
+    router.expect_late("codekernel.errors", Lane.MAIN, GetRepos)
+    early = router.routes["getRepos"]
+    router.handles(GetRepos, lane=Lane.MAIN)(name_context)
+    assert early.handler(GetRepos(), "services") == "handled with services"
+    assert early.lane is router.routes["getRepos"].lane
+
+
+def test_a_late_handler_that_is_missing_or_on_another_lane_is_a_mistake() -> None:
+    router: Router[str] = Router()
+    router.expect_late("codekernel.errors", Lane.MAIN, GetRepos)
+    with pytest.raises(LookupError, match="does not handle getRepos"):
+        router.routes["getRepos"].handler(GetRepos(), "services")
+    with pytest.raises(ValueError, match="expected in another way"):
+        router.handles(GetRepos, lane=Lane.SETTINGS)(name_context)

@@ -172,7 +172,7 @@ def test_a_text_is_always_one_whole_state_of_its_file(tmp_path: Path) -> None:
         result = read_source_file(tmp_path, found(path))
         assert isinstance(result, SourceText)
         assert result.text.encode() in states
-    writer.join(10)
+    writer.join(60)
 
 
 @posix_only

@@ -26,7 +26,7 @@ from codekernel.indexing.index_state import FileOutcome, RemovedFile
 
 SIZES = (80, 300)
 MANY = 4
-READY_TIMEOUT_SECONDS = 30
+READY_TIMEOUT_SECONDS = 60
 CODE = "".join(
     f"def number_{n}(a, b):\n    '''Adds \ud800 and 中文.'''\n    return a + b + {n}\n\n\n"
     for n in range(40)
@@ -115,6 +115,7 @@ def test_a_file_that_ends_every_process_is_chunked_by_lines(
         assert chunked.chunks_by_size == chunk_with_hashes(CODE, "text", SIZES)
 
 
+@pytest.mark.slow
 def test_without_a_process_to_start_files_are_chunked_here(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

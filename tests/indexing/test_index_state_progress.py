@@ -1,6 +1,7 @@
 import threading
 import time
 
+import pytest
 from codekernel.domain.concurrency import CancelToken, PauseSwitch
 from codekernel.indexing.index_state import ProgressTracker
 
@@ -100,6 +101,7 @@ def test_files_that_stand_still_are_told_of_again_after_a_quiet_second() -> None
     assert told[-1] == ("b", "done", 1.0)
 
 
+@pytest.mark.slow
 def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     told: Told = []
     heard = threading.Semaphore(0)
@@ -126,5 +128,5 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     assert told[-1] == ("a", "done", 1.0)
     cancel.cancel()
     progress.wake()
-    reminding.join(20)
+    reminding.join(60)
     assert not reminding.is_alive()

@@ -60,6 +60,7 @@ def test_a_pause_in_the_middle_stops_words_and_vectors_until_it_is_lifted(
     assert sorted(opened.list_done()) == sorted(set(opened.list_done())), "a file was done twice"
 
 
+@pytest.mark.slow
 def test_a_pause_while_vectors_are_made_keeps_the_words_and_ends_with_all_vectors(
     open_index: Open,
 ) -> None:
@@ -118,6 +119,7 @@ def test_an_index_that_is_up_to_date_is_idle_in_a_pause_until_something_is_saved
     assert opened.index.get_status().state == "idle"
 
 
+@pytest.mark.slow
 def test_an_index_is_closed_in_a_pause_and_the_next_one_finishes_it(open_index: Open) -> None:
     opened = open_index(start=False)
     write_files(opened.root)
@@ -131,6 +133,7 @@ def test_an_index_is_closed_in_a_pause_and_the_next_one_finishes_it(open_index: 
     assert (status.files, status.paused) == (FILES + 1, False)
 
 
+@pytest.mark.slow
 def test_a_pause_in_the_middle_of_a_commit_leaves_the_index_readable_and_closes_whole(
     open_index: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,7 +186,7 @@ def test_another_model_under_the_same_name_is_asked_for_again_and_never_mixed(
     opened = open_remote()
     wait_for_ask(opened)
     allow(opened)
-    (before,) = [each.folder_name for each in opened.index.vector_indexes]
+    (before,) = [each.name for each in opened.index.vector_indexes]
     sent = len(list_sent(server))
     server.dimensions = 24
     opened.write("later.py", "def later():\n    return 'new'\n")
@@ -197,7 +197,7 @@ def test_another_model_under_the_same_name_is_asked_for_again_and_never_mixed(
     opened.index.answer_ask("mine", allowed=True)
     opened.wait_until(lambda: count_far(opened)[:2] == (FILES + 2, 0), "all sent")
     opened.wait_until(lambda: len(opened.index.vector_indexes) == 1, "complete")
-    assert opened.index.vector_indexes[0].folder_name != before
+    assert opened.index.vector_indexes[0].name != before
 
 
 def test_an_endpoint_that_was_never_reached_is_tried_again(

@@ -84,6 +84,7 @@ def tokenization() -> ModelTokenizer:
     return ModelTokenizer(FOLDER)
 
 
+@pytest.mark.slow
 @settings(deadline=None)  # the first example reads the files
 @given(
     st.one_of(

@@ -6,6 +6,7 @@ import trustme
 from codekernel.llm.providers.base import ENDPOINT_CAPABILITIES
 from llm.chatting import OPENED
 from llm.trying import assert_no_key
+from support.environ import Environ
 
 ENVIRONMENT_OF_HTTPX = (
     "HTTP_PROXY",
@@ -27,12 +28,12 @@ def one_authority(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(autouse=True)
-def plain_environment(monkeypatch: pytest.MonkeyPatch, one_authority: str) -> None:
+def plain_environment(environ: Environ, one_authority: str) -> None:
     """No proxies; one authority, for to load all the system's takes longer than most tests."""
     for name in ENVIRONMENT_OF_HTTPX:
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    monkeypatch.setenv("SSL_CERT_FILE", one_authority)
+        environ.pop(name, None)
+        environ.pop(name.lower(), None)
+    environ["SSL_CERT_FILE"] = one_authority
 
 
 @pytest.fixture(autouse=True)

@@ -10,10 +10,12 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from support.loopback_server import LoopbackServer
 
 HOST = "127.0.0.1"
-WAIT_SECONDS = 10
+WAIT_SECONDS = 60
 
 
 @dataclass
@@ -63,7 +65,7 @@ def endpoint(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[End
         def log_message(self, *_: object) -> None:
             """Keep the test output quiet."""
 
-    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+    with LoopbackServer((HOST, 0), Handler) as server:
         server.daemon_threads = False
         if tls is not None:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
@@ -158,7 +160,7 @@ def proxy(refusal: Reply | None = None) -> Iterator[Proxy]:
         def log_message(self, *_: object) -> None:
             """Keep the test output quiet."""
 
-    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+    with LoopbackServer((HOST, 0), Handler) as server:
         server.daemon_threads = False
         host = f"{HOST}:{server.server_address[1]}"
         running = Proxy(f"http://{host}", host)
@@ -200,8 +202,8 @@ def _answer(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
 
 
 @contextlib.contextmanager
-def _running(server: ThreadingHTTPServer) -> Iterator[None]:
-    thread = threading.Thread(target=server.serve_forever, args=(0.01,), name="loopback server")
+def _running(server: LoopbackServer) -> Iterator[None]:
+    thread = threading.Thread(target=server.serve_forever, name="loopback server")
     thread.start()
     try:
         yield

@@ -21,6 +21,7 @@ from llm.loopback import (
     wait_for_hang_up,
 )
 from llm.trying import attempt, failure
+from support.environ import Environ
 
 BRIEF = httpx.Timeout(connect=0.2, read=0.2, write=5, pool=5)
 
@@ -107,58 +108,58 @@ def test_a_server_that_does_not_speak_http_is_explained() -> None:
 
 
 @pytest.fixture
-def secure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
+def secure(tmp_path: Path, environ: Environ) -> ssl.SSLContext:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "company.pem"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "company.pem"))
+    environ["SSL_CERT_FILE"] = str(tmp_path / "company.pem")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert(HOST).configure_cert(context)
     return context
 
 
-def test_a_plain_request_goes_through_http_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plain_request_goes_through_http_proxy(environ: Environ) -> None:
     with endpoint() as served, proxy() as between:
-        monkeypatch.setenv("HTTP_PROXY", between.url)
+        environ["HTTP_PROXY"] = between.url
         attempt(served.url)
         assert between.asked == [f"POST {served.url}/chat/completions"]
         assert len(served.seen) == 1
 
 
 def test_a_secure_request_is_tunnelled_through_https_proxy(
-    monkeypatch: pytest.MonkeyPatch, secure: ssl.SSLContext
+    environ: Environ, secure: ssl.SSLContext
 ) -> None:
     with endpoint(tls=secure) as served, proxy() as between:
-        monkeypatch.setenv("HTTPS_PROXY", between.url)
+        environ["HTTPS_PROXY"] = between.url
         attempt(served.url)
         assert between.asked == [f"CONNECT {HOST}:{served.port}"]
         assert len(served.seen) == 1
 
 
-def test_a_socks_proxy_is_spoken_to(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socks_proxy_is_spoken_to(environ: Environ) -> None:
     with endpoint() as served, raw_server(speak_socks) as port:
-        monkeypatch.setenv("ALL_PROXY", f"socks5://{HOST}:{port}")
+        environ["ALL_PROXY"] = f"socks5://{HOST}:{port}"
         attempt(served.url)
         assert len(served.seen) == 1
 
 
-def test_no_proxy_goes_around_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_proxy_goes_around_the_proxy(environ: Environ) -> None:
     with endpoint() as served, proxy() as between:
-        monkeypatch.setenv("HTTP_PROXY", between.url)
-        monkeypatch.setenv("NO_PROXY", HOST)
+        environ["HTTP_PROXY"] = between.url
+        environ["NO_PROXY"] = HOST
         attempt(served.url)
         assert between.asked == []
 
 
-def test_a_status_that_came_through_a_proxy_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_status_that_came_through_a_proxy_names_it(environ: Environ) -> None:
     with endpoint(Reply(404)) as served, proxy() as between:
-        monkeypatch.setenv("HTTP_PROXY", between.url)
+        environ["HTTP_PROXY"] = between.url
         sentence = failure(served.url)
     assert f"asked through the proxy {between.host}" in sentence
 
 
-def test_a_proxy_that_refuses_the_tunnel_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_refuses_the_tunnel_is_explained(environ: Environ) -> None:
     with proxy(refusal=Reply(403)) as between:
-        monkeypatch.setenv("HTTPS_PROXY", between.url)
+        environ["HTTPS_PROXY"] = between.url
         sentence = failure("https://api.example.invalid/v1")
     assert f"The proxy {between.host} on the way to api.example.invalid refused" in sentence
     assert "(403)" in sentence
@@ -166,41 +167,39 @@ def test_a_proxy_that_refuses_the_tunnel_is_explained(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_proxy_that_wants_a_login_is_explained(
-    monkeypatch: pytest.MonkeyPatch, scheme: str
-) -> None:
+def test_a_proxy_that_wants_a_login_is_explained(environ: Environ, scheme: str) -> None:
     with proxy(refusal=Reply(407)) as between:
-        monkeypatch.setenv(f"{scheme.upper()}_PROXY", between.url)
+        environ[f"{scheme.upper()}_PROXY"] = between.url
         sentence = failure(f"{scheme}://api.example.invalid/v1")
     assert f"The proxy {between.host} wants a user name and password" in sentence
 
 
 def test_a_proxy_that_is_not_running_is_blamed_instead_of_the_host(
-    monkeypatch: pytest.MonkeyPatch,
+    environ: Environ,
 ) -> None:
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
-    monkeypatch.setenv("HTTPS_PROXY", f"http://user:hunter22@{HOST}:{port}")
+    environ["HTTPS_PROXY"] = f"http://user:hunter22@{HOST}:{port}"
     sentence = failure("https://api.example.invalid/v1")
     assert f"The proxy {HOST}:{port} on the way to api.example.invalid refused" in sentence
     assert "hunter22" not in sentence
 
 
 def test_a_proxy_wrongly_called_secure_is_blamed_instead_of_the_host(
-    monkeypatch: pytest.MonkeyPatch,
+    environ: Environ,
 ) -> None:
     with proxy() as between:
-        monkeypatch.setenv("HTTPS_PROXY", f"https://{between.host}")
+        environ["HTTPS_PROXY"] = f"https://{between.host}"
         sentence = failure("https://api.example.invalid/v1")
     assert f"he proxy {between.host} does not speak TLS" in sentence
 
 
 def test_a_certificate_refused_inside_a_tunnel_is_that_of_the_host(
-    monkeypatch: pytest.MonkeyPatch, secure: ssl.SSLContext
+    environ: Environ, secure: ssl.SSLContext
 ) -> None:
-    monkeypatch.delenv("SSL_CERT_FILE")
+    del environ["SSL_CERT_FILE"]
     with endpoint(tls=secure) as served, proxy() as between:
-        monkeypatch.setenv("HTTPS_PROXY", between.url)
+        environ["HTTPS_PROXY"] = between.url
         sentence = failure(served.url)
     assert f"The certificate of {HOST}:{served.port} was issued by nobody" in sentence
 
@@ -211,10 +210,10 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture
-def trusted(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def trusted(authority: trustme.CA, tmp_path: Path, environ: Environ) -> None:
     bundle = tmp_path / "company.pem"
     authority.cert_pem.write_to_path(str(bundle))
-    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    environ["SSL_CERT_FILE"] = str(bundle)
 
 
 def server_side(certificate: trustme.LeafCert) -> ssl.SSLContext:
@@ -232,9 +231,9 @@ def test_an_authority_named_by_ssl_cert_file_is_trusted(
 
 
 def test_an_empty_ssl_cert_dir_trusts_nobody(
-    authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    authority: trustme.CA, tmp_path: Path, environ: Environ
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    environ["SSL_CERT_DIR"] = str(tmp_path)
     with endpoint(tls=server_side(authority.issue_cert(HOST))) as served:
         assert "was issued by nobody" in failure(served.url)
         assert served.seen == []

@@ -201,7 +201,7 @@ def test_something_else_at_this_address_is_told(body: str) -> None:
 def test_a_stop_is_heard() -> None:
     with ChatServer([[*lines(message("Hello")), WaitForDisconnect()]]) as server:
         received = stopped_after(1, at(server))
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
     assert usage_of(received) == TokensUsed(QUESTION_TOKENS, 1, exact=False)
 
 

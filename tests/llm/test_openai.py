@@ -270,7 +270,7 @@ def test_answers_at_the_same_time_do_not_mix() -> None:
 
     def echo(received: ReceivedRequest) -> list[Step]:
         question = received.json["messages"][0]["content"]
-        gate.wait(10)
+        gate.wait(60)
         return reply_text(*(f"{question}-{n} " for n in range(50)))
 
     answers = {}
@@ -308,7 +308,7 @@ def test_a_drip_slower_than_any_reader_still_arrives() -> None:
     with ChatServer([[*steps, *end_reply()]]) as server:
         for number, _ in enumerate(backend_at(server.url).stream(QUESTION, CancelToken())):
             if number < len(read):
-                assert read[number].wait(10)
+                assert read[number].wait(60)
 
 
 def make_message(role: Role, content: str) -> ChatMessage:

@@ -66,6 +66,7 @@ from support.chat_server import (
     reply_text,
     usage,
 )
+from support.environ import Environ
 
 HALF_AN_ANSWER = (TextDelta("Hello"), TokensUsed(QUESTION_TOKENS, 1, exact=False))
 
@@ -108,11 +109,12 @@ def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> Non
     patience = ChatTimeouts(first_token_timeout_seconds=10, idle_timeout_seconds=0.1)
     with ChatServer([[delta("Hello"), WaitForDisconnect()]]) as server:
         events, sentence = failing(backend_at(server.url, patience=patience))
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
     assert tuple(events) == HALF_AN_ANSWER
     assert "said nothing more" in sentence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [[], [ResponseHead()]])
 def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: list[Step]) -> None:
     patience = ChatTimeouts(first_token_timeout_seconds=1, idle_timeout_seconds=10)
@@ -120,7 +122,7 @@ def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: lis
         backend = backend_at(server.url, patience=patience)
         ask(backend)  # so that the second on the clock is not spent on loading libraries
         events, sentence = failing(backend)
-        assert server.received[1].hung_up.wait(10)
+        assert server.received[1].hung_up.wait(60)
     assert events == [TokensUsed(QUESTION_TOKENS, 0, exact=False)]
     assert "did not answer in time" in sentence
 
@@ -221,13 +223,13 @@ def test_whoever_stops_listening_ends_the_exchange() -> None:
         next(events)
         assert isinstance(events, Generator)
         events.close()
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
 
 
 def test_an_answer_that_does_not_end_after_its_end_is_complete() -> None:
     with ChatServer([[*reply_text("Hello"), WaitForDisconnect()]]) as server:
         assert text_of(ask(backend_at(server.url))) == "Hello"
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
 
 
 @pytest.mark.parametrize(
@@ -246,9 +248,9 @@ def test_an_echoed_key_is_not_shown(answer: list[Step]) -> None:
 
 
 def test_an_environment_that_cannot_work_is_told_when_something_is_asked(
-    monkeypatch: pytest.MonkeyPatch,
+    environ: Environ,
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/at/all.pem")
+    environ["SSL_CERT_FILE"] = "/nowhere/at/all.pem"
     with ChatServer([reply_text("x")]) as server:
         events, sentence = failing(backend_at(server.url))
         assert server.received == []
@@ -294,7 +296,7 @@ def test_a_stop_before_the_first_word_counts_what_was_sent(before: list[Step]) -
     with ChatServer([[*before, WaitForDisconnect()]]) as server:
         backend = backend_at(server.url, patience=PATIENT)
         events, sentence = failing(backend, cancel=cancelling(server), kind=Cancelled)
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
     assert events == [TokensUsed(QUESTION_TOKENS, 0, exact=False)]
     assert f"{HOST}:{server.port} was stopped" in sentence
 
@@ -302,7 +304,7 @@ def test_a_stop_before_the_first_word_counts_what_was_sent(before: list[Step]) -
 def test_a_stop_in_the_middle_keeps_and_counts_what_was_received() -> None:
     with ChatServer([[delta("two "), delta("words"), WaitForDisconnect()]]) as server:
         received = stopped_after(2, backend_at(server.url, patience=PATIENT))
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
     assert text_of(received) == "two words"
     assert usage_of(received) == TokensUsed(QUESTION_TOKENS, 2, exact=False)
 
@@ -354,18 +356,16 @@ def test_a_stop_ends_a_connection_that_does_not_come_about() -> None:
     assert events == []
 
 
-def test_a_stop_ends_a_secure_connection_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stop_ends_a_secure_connection_too(tmp_path: Path, environ: Environ) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    environ["SSL_CERT_FILE"] = str(tmp_path / "ca.pem")
     with ChatServer(
         [[delta("x"), WaitForDisconnect()]], tls=server_side(authority.issue_cert(HOST))
     ) as server:
         backend = backend_at(server.url, patience=PATIENT)
         events, _ = failing(backend, cancel=cancelling(server), kind=Cancelled)
-        assert server.received[0].hung_up.wait(10)
+        assert server.received[0].hung_up.wait(60)
     assert usage_of(events).input_tokens == QUESTION_TOKENS
 
 
@@ -385,7 +385,7 @@ def test_stopping_one_answer_leaves_the_others_alone() -> None:
         def other() -> None:
             events = backend.stream(QUESTION, CancelToken())
             first = next(events)
-            others_begun.wait(10)
+            others_begun.wait(60)
             answers.append(text_of([first, *events]))
 
         threads = [threading.Thread(target=other) for _ in range(2)]
@@ -394,7 +394,7 @@ def test_stopping_one_answer_leaves_the_others_alone() -> None:
         cancel = CancelToken()
         mine = backend.stream(ChatRequest((ChatMessage(Role.USER, "Stop me"),)), cancel)
         next(mine)
-        others_begun.wait(10)
+        others_begun.wait(60)
         cancel.cancel()
         with pytest.raises(Cancelled):
             list(mine)

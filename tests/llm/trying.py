@@ -11,6 +11,7 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import TestFailed
 from codekernel.llm.endpoint import probe_endpoint
+from codekernel.llm.http_request import RetryPolicy
 
 # Invented, with characters that change under URL, JSON, HTML and base64 encoding.
 KEY = 'sk-live+7f/3a9b%c4d2"e8f6&a1b0==xyz'
@@ -41,7 +42,7 @@ def attempt(
         url=url,
         api_key=api_key,
         cancel=cancel or CancelToken(),
-        backoff_seconds=waits,
+        retries=RetryPolicy(waits),
         timeouts=timeouts,
     )
 

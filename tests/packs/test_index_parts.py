@@ -72,6 +72,7 @@ def replace(old: str, content: Callable[[bytes], bytes]) -> Callable[[Parts, Pat
     return change
 
 
+@pytest.mark.slow
 def test_parts_become_an_index(world: PackWorld, tmp_path: Path) -> None:
     manifest, parts = take_apart(world)
     restore(manifest, parts, tmp_path)

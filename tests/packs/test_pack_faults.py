@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 from codekernel.domain.concurrency import CancelToken
+from codekernel.indexing.files_elsewhere import NOTHING_ELSEWHERE
 from codekernel.indexing.team_index import TeamIndexTaker
 from codekernel.packs.pack_opening import PackOpener
 from codekernel.storage.index_store import open_empty_index
@@ -34,6 +35,7 @@ def fail_at(name: str, original: Callable[..., object]) -> Callable[..., object]
     return fail
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["words", "catalogue.db.sums", "catalogue.db"])
 def test_a_disk_that_fails_while_the_index_moves_in_costs_an_index_of_ones_own(
     world: PackWorld, monkeypatch: pytest.MonkeyPatch, name: str
@@ -74,10 +76,10 @@ def test_a_pack_is_asked_for_once(world: PackWorld) -> None:
         return False
 
     with world.open("ann", world.root, shares=False) as ann, open_empty_index() as empty:
-        taker = TeamIndexTaker(world.root, ann.folder, restore)
+        taker = TeamIndexTaker(world.root, ann.folder, restore, NOTHING_ELSEWHERE)
         for _ in range(2):
             assert not taker.fetch(empty, world.plan, CancelToken())
-        assert not TeamIndexTaker(world.root, ann.folder, restore).fetch(
+        assert not TeamIndexTaker(world.root, ann.folder, restore, NOTHING_ELSEWHERE).fetch(
             ann.index.store, world.plan, CancelToken()
         )
     assert asked == [world.root]

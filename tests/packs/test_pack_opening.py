@@ -22,6 +22,8 @@ from codekernel.storage.vectors.in_memory_vectors import round_rows
 from indexing.harness import static_plan
 from packs.packs_world import FILES, PackWorld, count_embedded, search_all, wait_for_notice
 
+pytestmark = pytest.mark.slow  # each makes a repository and some indexes
+
 
 def test_a_pack_ranks_to_the_digit_as_ones_own_index_at_another_path(world: PackWorld) -> None:
     root = world.clone("elsewhere/deeper")

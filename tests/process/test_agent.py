@@ -284,7 +284,7 @@ def test_an_agent_that_is_stopped_keeps_what_was_said(
     said_half = threading.Event()
     server.extend_script([delta("Half an"), SetEvent(said_half), WaitForDisconnect()])
     task = window.begin("Go on for ever")
-    assert said_half.wait(10)
+    assert said_half.wait(60)
     window.client.kernel.wait_for(
         lambda line: "Half an" in str(line.get("data")), "the first words"
     )

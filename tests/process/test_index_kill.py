@@ -12,7 +12,7 @@ from support.killed_indexer import MOMENTS, KilledIndexer
 KILLS = choose_tries(24, full=104)  # three at each moment
 # Two repositories at once, for two cores: starting is most of the work.
 LANES = 2
-CHECK_POINTS = choose_tries(2, full=3)
+CHECK_POINTS = choose_tries(1, full=3)
 
 
 def run_lane(place: Path, seed: int) -> Counter[str]:

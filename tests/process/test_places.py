@@ -55,17 +55,17 @@ def test_a_place_that_is_not_indexed_is_refused(opened: KernelProcess, place: st
 def test_callers_and_callees_are_places_with_lines(opened: KernelProcess) -> None:
     (found,) = data_of(opened, "getCalls", symbol="Session.close")["definitions"]
     assert found["place"]["filePath"] == "one.py"
-    assert (found["place"]["beginLine"], found["place"]["endLine"]) == (1, 4)
+    assert (found["place"]["firstLine"], found["place"]["lastLine"]) == (2, 4)
     (caller,) = found["callers"]
-    assert caller["place"]["symbol"] == "shut_down"
-    assert caller["lines"] == [4]
+    assert caller["place"]["name"] == "shut_down"
+    assert caller["lines"] == [5]
     (called,) = data_of(opened, "getCalls", symbol="shut_down")["definitions"]
-    assert [callee["place"]["symbol"] for callee in called["callees"]] == ["Session.close"]
+    assert [callee["place"]["name"] for callee in called["callees"]] == ["Session.close"]
 
 
 def test_definitions_of_the_same_name_are_apart(opened: KernelProcess) -> None:
     definitions = data_of(opened, "getCalls", symbol="close")["definitions"]
-    assert {each["place"]["symbol"] for each in definitions} == {
+    assert {each["place"]["name"] for each in definitions} == {
         "Session.close",
         "Connection.close",
     }

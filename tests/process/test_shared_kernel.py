@@ -25,7 +25,7 @@ from support.kernel_process import KernelProcess, code_of, reason_of
 from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
 
 SESSION = 7
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 def search(front_end: KernelProcess, query: str = "close the session") -> list[str]:

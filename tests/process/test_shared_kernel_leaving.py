@@ -15,7 +15,7 @@ from support.command_line import CODEKERNEL, TIMEOUT_SECONDS, codekernel
 from support.conversation_client import chat_settings, write_sources
 from support.shared_kernel import ENVIRON, SharedKernel
 
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 SEARCH = ("search", "--files", "add_route")
 COMMANDS = [SEARCH, ("ask", "why?"), ("agent", "do it"), ("repos",)]
 

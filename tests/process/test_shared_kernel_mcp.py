@@ -17,7 +17,7 @@ from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint, wait_un
 CLIENT_INFO = {"name": "test", "version": "1"}
 QUERY = "how is a session closed"
 SEARCH = {"name": "search", "arguments": {"query": QUERY}}
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 60
 
 
 class Agent:

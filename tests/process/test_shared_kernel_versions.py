@@ -39,7 +39,7 @@ from support.shared_kernel import (
     wait_until,
 )
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 PACKAGE = Path(codekernel.__file__).parent
 OLDER, NEWER = "0.1.9", "9.0.0"
 

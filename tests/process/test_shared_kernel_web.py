@@ -13,7 +13,7 @@ from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings
 from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint
 
-PATIENCE_SECONDS = 20
+PATIENCE_SECONDS = 60
 
 
 def browse(shared: SharedKernel, repo: Path, *words: str) -> WebProcess:

@@ -1,6 +1,7 @@
-"""Temporary files of a killed edit."""
+"""Temporary files of a killed edit, and of a kernel killed while it wrote a file of its own."""
 
 import json
+import os
 import threading
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from support.kernel_process import TIMEOUT_SECONDS, KernelProcess
 LOOK_SECONDS = 0.05
 
 
-def test_a_kernel_that_starts_removes_the_temporary_file_of_a_killed_edit(
+def test_a_kernel_that_starts_removes_the_temporary_files_of_killed_writers(
     user_data: Path, tmp_path: Path
 ) -> None:
     repo = tmp_path.resolve() / "demo"
@@ -20,9 +21,13 @@ def test_a_kernel_that_starts_removes_the_temporary_file_of_a_killed_edit(
     notes = user_data / "agent" / "unfinished" / "0011223344556677.jsonl"
     notes.parent.mkdir(parents=True)
     notes.write_text(json.dumps([str(repo), left.name]))
+    half = user_data / ".savings.json.0123456789abcdef.tmp"
+    half.write_text("{")
+    os.utime(half, (0, 0))
     with KernelProcess(user_data):
         for _ in range(int(TIMEOUT_SECONDS / LOOK_SECONDS)):
-            if not notes.exists():
+            if not notes.exists() and not half.exists():
                 break
             threading.Event().wait(LOOK_SECONDS)
+    assert not half.exists()
     assert [path.name for path in repo.iterdir()] == [".codekernel-mine.tmp"]

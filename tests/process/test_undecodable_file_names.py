@@ -5,7 +5,6 @@ import os
 import random
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from codekernel.agent.tool import ToolContext
@@ -15,6 +14,7 @@ from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.untrusted_text import encode_path
 from support.command_line import codekernel
 from support.conversation_client import chat_settings
+from support.index_client import open_client
 from support.kernel_process import KernelProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
@@ -47,12 +47,10 @@ def test_a_window_reads_lines_by_the_name_of_a_result(
     repo: Path, user_data: Path, names: list[bytes]
 ) -> None:
     with KernelProcess(user_data) as kernel:
-        kernel.open(repo, 7)
+        open_client(kernel, repo, 7).wait_until_idle()
         for number in range(len(names)):
             query = f"zeppelin_{number}()"
-            found: list[dict[str, Any]] = []
-            while not found:  # until it is indexed
-                found = kernel.request("search", session=7, query=query)["data"]["results"]
+            found = kernel.request("search", session=7, query=query)["data"]["results"]
             shown = kernel.request(
                 "readLines", session=7, filePath=found[0]["filePath"], beginLine=0, endLine=1
             )

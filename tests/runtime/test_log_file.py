@@ -21,6 +21,7 @@ def root_logger() -> Iterator[logging.Logger]:
         root.removeHandler(handler)
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_said_once_and_logging_goes_on_by_itself(
     tmp_path: Path, root_logger: logging.Logger, capsys: pytest.CaptureFixture[str]
 ) -> None:

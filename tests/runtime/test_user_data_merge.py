@@ -23,6 +23,7 @@ from keyring.backend import KeyringBackend
 from keyring.backends import fail
 from keyring.errors import KeyringLocked
 from support import merged_folders
+from support.environ import Environ
 from support.merged_folders import (
     DAY,
     ENVIRON,
@@ -249,14 +250,14 @@ def test_a_kill_before_any_line_loses_and_doubles_nothing(tmp_path: Path) -> Non
 
 
 def test_only_the_platforms_own_folder_takes_over_and_only_from_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environ: Environ
 ) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    environ["XDG_DATA_HOME"] = str(tmp_path / "share")
+    environ["XDG_CONFIG_HOME"] = str(tmp_path / "config")
     if sys.platform == "win32":
         pytest.skip("Windows asks the system for its folders")
     own = UserData(tmp_path / "share" / "codekernel")
     assert find_earlier_desktop_folder(own) == UserData(tmp_path / "config" / "codekernel")
     assert find_earlier_desktop_folder(UserData(tmp_path / "chosen")) is None
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "share"))
+    environ["XDG_CONFIG_HOME"] = str(tmp_path / "share")
     assert find_earlier_desktop_folder(own) is None

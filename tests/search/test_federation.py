@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from codekernel.search.federation import (
     search_repositories,
 )
 from codekernel.search.pipeline import Searcher
+from codekernel.storage.index_store import IndexStore
 from support.searched_repository import open_searcher
 
 WEB = {
@@ -97,6 +98,61 @@ def test_a_filter_that_one_repository_lacks_leaves_the_others(
         ask(searchers, "/(/")
 
 
+def test_files_of_one_path_in_two_repositories_are_two(tmp_path: Path) -> None:
+    text = {"read.py": "def read_config(path):\n    return path.open()\n"}
+    with (
+        open_searcher(tmp_path / "one", text) as one,
+        open_searcher(tmp_path / "two", text | {"other.py": "x = 1\n"}) as two,
+    ):
+        found = ask({"one": one, "two": two}, "read the config")
+    assert sorted(places(found)) == ["one/read.py", "two/read.py"]
+
+
+@pytest.mark.parametrize("name", ["demo", "tests", "parse", "vendor"])
+def test_the_name_of_a_repository_changes_no_score(
+    searchers: dict[str, Searcher], name: str
+) -> None:
+    text = "parse tokens into a tree"
+    alone = searchers["parser"].search(text, 10)
+    found = ask({name: searchers["parser"]}, text)
+    assert [hit.score for _, hit in found.hits] == [hit.score for hit in alone]
+
+
+def test_a_line_of_a_stack_trace_is_found_in_its_repository(searchers: dict[str, Searcher]) -> None:
+    found = ask(searchers, 'File "/home/ann/code/web/src/pages.py", line 2, in render')
+    assert places(found)[0] == "web/src/pages.py"
+
+
+def test_a_term_is_as_rare_as_it_is_in_all(tmp_path: Path) -> None:
+    """In its own repository "socket" is common; in both together it is the rarer word."""
+    rare = {"a.py": "def socket():\n    pass\n"}
+    common = {f"{number}.py": f"def render_{number}():\n    pass\n" for number in range(20)}
+    with (
+        open_searcher(tmp_path / "small", rare) as small,
+        open_searcher(tmp_path / "large", common) as large,
+    ):
+        found = ask({"large": large, "small": small}, "render to a socket somewhere", 1)
+    assert places(found) == ["small/a.py"]
+
+
+def test_a_repository_whose_index_fails_is_named_and_the_others_answer(
+    searchers: dict[str, Searcher],
+) -> None:
+    store = searchers["parser"].index.store
+    assert isinstance(store, IndexStore)
+    store.close()
+    found = ask(searchers, "render")
+    assert {name for name, _ in found.hits} == {"web"}
+    errors = {each.repo_name: each.error for each in found.outcomes}
+    assert errors["parser"]
+    assert not errors["web"]
+
+
+def test_a_reader_finds_only_what_may_be_read(searchers: dict[str, Searcher]) -> None:
+    searchers["web"] = replace(searchers["web"], is_readable=lambda path: "pages" in path)
+    assert set(places(ask(searchers, "render"))) == {"web/src/pages.py", "parser/tree.py"}
+
+
 def test_exact_strings_are_found_in_all(searchers: dict[str, Searcher]) -> None:
     found = ask(searchers, '"def render"')
     assert {name for name, _ in found.hits} == {"web", "parser"}
@@ -108,6 +164,7 @@ class FixedVectors:
     """Vectors of one text whose cosine is known."""
 
     cosine: float
+    name: str = "model"
     is_contextual: bool = False
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:

@@ -32,6 +32,7 @@ class FakeVectors:
 
     cosines: dict[int, float]
     max_chunk_chars: int = LENGTH
+    name: str = "model"
     is_contextual: bool = False
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:  # noqa: ARG002

@@ -26,6 +26,7 @@ class NearestVectors:
     """Vectors that know how near each text is."""
 
     cosines: dict[int, float]
+    name: str = "model"
     is_contextual: bool = False
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:

@@ -86,6 +86,7 @@ def test_an_empty_index_answers_and_leaves_nothing_behind() -> None:
 HEADER_BYTES = 100
 
 
+@pytest.mark.slow
 def test_whatever_bit_of_the_header_has_changed_the_index_can_be_opened(tmp_path: Path) -> None:
     open_index(tmp_path).close()
     content = (tmp_path / CATALOG_FILE).read_bytes()

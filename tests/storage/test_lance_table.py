@@ -59,6 +59,7 @@ def test_a_flipped_bit_in_the_data_costs_a_row_and_changes_no_ranking(tmp_path: 
         see_only_whole_rows(tmp_path / "v")
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_in_any_manifest_is_survived(tmp_path: Path) -> None:
     make(tmp_path / "v")
     chance = random.Random(5)  # noqa: S311

@@ -39,7 +39,7 @@ def test_every_thread_sees_that_it_is_held(tmp_path: Path) -> None:
     assert lock.try_acquire_or_log()
     thread = threading.Thread(target=lambda: seen.append(lock.is_held))
     thread.start()
-    thread.join(5)
+    thread.join(60)
     lock.release()
     assert seen == [True]
 
@@ -114,7 +114,7 @@ def test_one_opens_while_the_others_wait(tmp_path: Path) -> None:
     start = threading.Barrier(4)
 
     def enter() -> None:
-        start.wait(5)
+        start.wait(60)
         with hold_opening_lock(tmp_path / "l"):
             inside.append(1)
             most.append(len(inside))

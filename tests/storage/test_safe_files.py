@@ -23,6 +23,7 @@ from codekernel.storage.safe_files import (
     create_private_file,
     explain_os_error,
     make_private_folder,
+    remove_stale_temporaries,
     restrict_tree_to_owner,
     write_bytes_atomically,
 )
@@ -77,7 +78,7 @@ def test_readers_see_the_old_or_the_new_content_and_never_half(tmp_path: Path) -
     writer.start()
     while not ended.is_set():
         assert path.read_bytes() in contents
-    writer.join(5)
+    writer.join(60)
 
 
 @posix_only
@@ -327,3 +328,15 @@ def test_each_refusal_names_the_path_and_says_what_to_do(code: int, phrase: str)
 
 def test_an_error_without_a_number_is_explained_too() -> None:
     assert str(PATH) in str(explain_os_error(OSError("odd"), PATH))
+
+
+def test_temporary_files_of_killed_writers_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    stale = tmp_path / ".settings.json.0123456789abcdef.tmp"
+    fresh = tmp_path / ".settings.json.fedcba9876543210.tmp"
+    kept = [tmp_path / ".settings.json.tmp", tmp_path / "notes.0123456789abcdef.tmp"]
+    for path in (stale, fresh, *kept):
+        path.write_text("half")
+    for path in (stale, *kept):
+        os.utime(path, (0, 0))
+    remove_stale_temporaries(tmp_path)
+    assert sorted(tmp_path.iterdir()) == sorted([fresh, *kept])

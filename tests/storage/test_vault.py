@@ -98,7 +98,7 @@ def test_threads_take_turns(vault: Vault) -> None:
     start = threading.Barrier(8)
 
     def write(number: int) -> None:
-        start.wait(5)
+        start.wait(60)
         for round_ in range(10):
             put(vault, f"{number}-{round_}")
             names(vault)
@@ -448,7 +448,7 @@ def test_of_many_threads_one_gets_the_name(vault: Vault) -> None:
     outcomes: list[object] = []
 
     def add(number: int) -> None:
-        start.wait(5)
+        start.wait(60)
         try:
             outcomes.append(registry.add("demo", Path(f"/{number}/demo")))
         except RepoNameExist:

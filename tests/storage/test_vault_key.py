@@ -211,7 +211,7 @@ def test_vaults_made_at_the_same_moment_end_with_one_key(
     start = threading.Barrier(len(vaults))
 
     def write(vault: Vault) -> None:
-        start.wait(5)
+        start.wait(60)
         with vault.transaction() as database:
             database.execute("INSERT INTO api_key VALUES (?, 'x')", (secrets.token_hex(),))
 

@@ -13,18 +13,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.policy import HTTP
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from support.bot_html import MAX_UNITS, BadHtmlError, count_units, parse_html
+from support.loopback_server import LoopbackServer
 
 TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsawx"
 BOT = {"id": 110201543, "is_bot": True, "first_name": "Code", "username": "code_test_bot"}
 METHOD = re.compile(r"/bot(?P<token>[^/]+)/(?P<method>\w+)")
 MAX_CALLBACK_DATA_BYTES = 64
-MAX_DEADLINE_SECONDS = 30.0
+MAX_DEADLINE_SECONDS = 60.0
 FIRST_SUPERGROUP = -1_000_000_000_000
 
 # What may go wrong on the way: returns "before", "after" (the answer is lost), "half", "error"
@@ -134,11 +135,15 @@ class BotApi:
         with self.changed:
             assert self.changed.wait_for(is_true, seconds), self._describe()
 
-    def wait_for_text(self, chat_id: int, text: str) -> BotMessage:
-        """Wait until a message of the bot has a text, and return it."""
+    def wait_for_text(self, chat_id: int, text: str, button: str = "") -> BotMessage:
+        """Wait until a message of the bot has a text, and a button if one is named; return it."""
+
+        def fits(message: BotMessage) -> bool:
+            labels = [each["text"] for row in message.keyboard for each in row]
+            return message.is_own and text in message.text and (not button or button in labels)
 
         def find() -> BotMessage | None:
-            found = [it for it in self._get_chat(chat_id).messages if it.is_own and text in it.text]
+            found = [each for each in self._get_chat(chat_id).messages if fits(each)]
             return found[-1] if found else None
 
         with self.changed:
@@ -465,9 +470,7 @@ def _refuse(
     return {**refused, "parameters": parameters} if parameters else refused
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-
+class _Server(LoopbackServer):
     def handle_error(self, *_: object) -> None:
         """A client may leave at any time."""
 
@@ -477,7 +480,7 @@ def serve_bot_api(api: BotApi) -> Iterator[str]:
     """Serve on loopback; yield the base address."""
     handler = type("Handler", (_Handler,), {"api": api})
     with _Server(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:

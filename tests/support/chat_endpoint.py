@@ -7,7 +7,9 @@ import json
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from support.loopback_server import LoopbackServer
 
 RIGHT_KEY = "sk-right"
 STREAMED = (
@@ -87,7 +89,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def chat_endpoint() -> Iterator[str]:
     """The url of a running endpoint."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = LoopbackServer(("127.0.0.1", 0), _Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

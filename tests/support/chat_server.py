@@ -20,8 +20,10 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
+
+from support.loopback_server import LoopbackServer
 
 HOST = "127.0.0.1"
 TIMEOUT_SECONDS = 60.0
@@ -215,9 +217,7 @@ class ChatServer:
         self.port: int = self._server.server_address[1]
         self.root = f"{'http' if tls is None else 'https'}://{HOST}:{self.port}"
         self.url = f"{self.root}/v1"
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.01,), name="chat server"
-        )
+        self._thread = threading.Thread(target=self._server.serve_forever, name="chat server")
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -263,10 +263,9 @@ class ChatServer:
         return scripted(received) if callable(scripted) else scripted
 
 
-class _Listener(ThreadingHTTPServer):
+class _Listener(LoopbackServer):
     owner: ChatServer
     daemon_threads = False
-    request_queue_size = 128
 
     def __init__(self, *arguments: Any) -> None:
         self.closing = threading.Event()
@@ -281,7 +280,6 @@ class _Listener(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Listener
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
 
     def handle(self) -> None:
         self.server.owner.connected(self.connection)

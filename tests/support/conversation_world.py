@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from codekernel.conversation.conversations import Conversations
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
+from codekernel.conversation.turn import RunningQuestionTurn
 from codekernel.domain.chat import ChatEvent, ChatFinished, ChatRequest, TextDelta, TokensUsed
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn_events import ShownEvent
 from codekernel.errors import Cancelled
+from codekernel.protocol.messages.conversation import BeginConversation
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.vault.vault import UsageLedger
 
@@ -65,6 +67,12 @@ class World:
     def ask(
         self, query: str, number: int = 1, cancel: CancelToken | None = None
     ) -> list[ShownEvent]:
-        token = cancel or CancelToken()
-        with self.conversations.begin(number, query, "model", self.place, token) as turn:
+        with self.begin(query, number, cancel) as turn:
             return list(turn.stream_events())
+
+    def begin(
+        self, query: str, number: int = 1, cancel: CancelToken | None = None
+    ) -> RunningQuestionTurn:
+        """Accept a question for the model of the test."""
+        asked = BeginConversation(model_name="model", conversation_id=number, query=query)
+        return self.conversations.begin(asked, self.place, cancel or CancelToken())

@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
+
+from support.loopback_server import LoopbackServer
 
 HOST = "127.0.0.1"
 
@@ -109,16 +111,13 @@ def embedding_server(**facts: Any) -> Iterator[EmbeddingServer]:
         def log_message(self, *_: object) -> None:
             """Keep the test output quiet."""
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        request_queue_size = 128
-
+    class Server(LoopbackServer):
         def handle_error(self, *_: object) -> None:
             """Clients that leave are no news."""
 
     with Server((HOST, state.port), Handler) as server:
         state.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
             yield state

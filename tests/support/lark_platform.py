@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,6 +24,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.server import Server, ServerConnection, serve
 
 from support.lark_card_rules import MAX_PLATFORM_BYTES, CardRefused, check_card
+from support.loopback_server import LoopbackServer
 
 APP_ID, APP_SECRET = "cli_loopback", "the-secret-of-the-loopback-app"
 MAX_TEXT_BYTES = 150 * 1024
@@ -388,11 +389,7 @@ RATE_REFUSAL = (
 )  # fmt: skip
 
 
-class _HttpServer(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    request_queue_size = 64
-
+class _HttpServer(LoopbackServer):
     def __init__(self, address: tuple[str, int], platform: LarkPlatform) -> None:
         self.platform = platform
         self.open_sockets: set[Any] = set()

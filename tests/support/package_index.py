@@ -9,7 +9,9 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from support.loopback_server import LoopbackServer
 
 GATE_TIMEOUT_SECONDS = 240
 
@@ -84,8 +86,7 @@ def serve_package_index(files: Mapping[str, bytes]) -> Iterator[PackageIndex]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = LoopbackServer(("127.0.0.1", 0), Handler)
     index.url = f"http://127.0.0.1:{server.server_address[1]}/simple"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

@@ -29,7 +29,7 @@ from codekernel.sync.agents import (
 from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import EngineServices, SyncEngine
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 PHONE = Actor(Device.LARK, "Ann")
 DESK = Actor(Device.PAGE, "Bob")
 KIND = "scripted"

@@ -3,9 +3,11 @@
 import http.client
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Self
 from urllib.parse import urlsplit
+
+from support.loopback_server import LoopbackServer
 
 
 class SlowProxy:
@@ -44,8 +46,7 @@ class SlowProxy:
             def log_message(self, *_: object) -> None:
                 """Keep quiet."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = LoopbackServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self.endpoint = f"http://127.0.0.1:{self._server.server_port}"
 

@@ -35,7 +35,7 @@ SESSION = 7
 VECTOR_FILES = "index/*/vectors/*/rows.lance/data/*.lance"
 QUERY = "end the session and refuse waiting requests"
 # Almost copies, because equal texts are embedded once.
-COPIED = ROOT / "kernel" / "codekernel" / "app.py"
+COPIED = ROOT / "kernel" / "codekernel" / "app" / "kernel.py"
 # So many bytes that other processes cut the files, and so many that they look for calls in them.
 MIN_BYTES_TO_CUT, MIN_BYTES_OF_CALLS = 1_000_000, 400_000
 

@@ -428,6 +428,7 @@ def test_an_empty_or_endless_message_is_refused(world: EngineWorld, text: str) -
     assert world.engine.get_session(session.id).last_seq == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"max_kept_events": 100}])
 def test_turns_do_not_fill_the_memory(world: EngineWorld) -> None:
     """What is kept of a turn is on disk; the log of events is bounded."""

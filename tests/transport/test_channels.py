@@ -14,7 +14,7 @@ from codekernel.transport.lines import (
     StreamChannel,
 )
 
-TIMEOUT_SECONDS = 10
+TIMEOUT_SECONDS = 60
 
 
 @contextmanager

@@ -123,6 +123,16 @@ def test_a_head_that_comes_byte_by_byte_ends_with_its_time(served: Served) -> No
     served.assert_serves()
 
 
+def test_a_body_does_not_wait_until_its_head_is_confirmed() -> None:
+    with (
+        open_listening_socket("127.0.0.1", 0) as listening,
+        socket.create_connection(listening.getsockname()),
+    ):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 @pytest.mark.parametrize(
     "number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ECONNABORTED, errno.EPERM]
 )

@@ -18,8 +18,9 @@ from codekernel.transport.local_endpoint import (
     choose_endpoint_path,
     connect_local,
 )
+from support.environ import Environ
 
-JOIN_TIMEOUT_SECONDS = 20
+JOIN_TIMEOUT_SECONDS = 60
 Ends = tuple[LocalPipe, LocalPipe]
 
 
@@ -209,9 +210,9 @@ def test_the_folder_of_the_endpoint_is_private(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("obstacle", ["too long", "a file"])
 def test_where_userdata_has_no_room_for_a_socket_the_runtime_folder_has(
-    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, obstacle: str
+    tmp_path: Path, runtime: Path, environ: Environ, obstacle: str
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    environ["XDG_RUNTIME_DIR"] = str(runtime)
     user_data = tmp_path / ("x" * MAX_SOCKET_PATH_BYTES if obstacle == "too long" else "u")
     user_data.mkdir()
     if obstacle == "a file":
@@ -227,13 +228,13 @@ def test_where_userdata_has_no_room_for_a_socket_the_runtime_folder_has(
 
 
 def test_a_runtime_folder_too_long_for_a_socket_is_replaced_by_the_temporary_folder(
-    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch, environ: Environ
 ) -> None:
     user_data, given = tmp_path / "u", tmp_path / ("x" * MAX_SOCKET_PATH_BYTES)
     given.mkdir()
     user_data.mkdir()
     (user_data / "run").write_text("in the way")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(given))
+    environ["XDG_RUNTIME_DIR"] = str(given)
     monkeypatch.setattr(tempfile, "tempdir", str(runtime))
     path = choose_endpoint_path(user_data)
     assert path.is_relative_to(given if sys.platform == "win32" else runtime)
@@ -245,10 +246,8 @@ def test_a_runtime_folder_too_long_for_a_socket_is_replaced_by_the_temporary_fol
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="making links needs a privilege there")
-def test_a_planted_folder_is_refused(
-    tmp_path: Path, runtime: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+def test_a_planted_folder_is_refused(tmp_path: Path, runtime: Path, environ: Environ) -> None:
+    environ["XDG_RUNTIME_DIR"] = str(runtime)
     (tmp_path / "run").write_text("in the way")
     (tmp_path / "elsewhere").mkdir()
     (runtime / "codekernel").symlink_to(tmp_path / "elsewhere", target_is_directory=True)

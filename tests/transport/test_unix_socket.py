@@ -13,7 +13,7 @@ from codekernel.transport import unix_socket
 from codekernel.transport.unix_socket import UnixSocketListener, connect_unix_socket
 
 NOBODY = 65534
-JOIN_TIMEOUT_SECONDS = 20
+JOIN_TIMEOUT_SECONDS = 60
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another account")
 
 BECOME_NOBODY = f"""

@@ -15,7 +15,7 @@ from codekernel.watching.watcher import (
     WatchTimings,
 )
 
-WAIT_TIMEOUT_SECONDS = 30.0
+WAIT_TIMEOUT_SECONDS = 60.0
 
 
 class ChangeRecorder:

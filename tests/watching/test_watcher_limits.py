@@ -139,7 +139,7 @@ def test_polling_begins_and_ends() -> None:
     notifier.report(["a"])
     recorder.wait_for_paths("a")
     notifier.close()
-    notifier.thread.join(5)
+    notifier.thread.join(60)
     assert recorder.changes[-1] == ChangedPaths(frozenset({"a"}), needs_rescan=False)
 
 

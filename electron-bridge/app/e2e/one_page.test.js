@@ -38,6 +38,33 @@ async function opened(t, start) {
   return { host, page, place };
 }
 
+test('a result becomes a chip of the next question', async (t) => {
+  const { page } = await opened(t, launchBrowser);
+  await page.locator('#query').fill('who says hello');
+  const found = page.getByRole('article').filter({ hasText: 'greet.py' }).first();
+  await found.getByRole('button', { name: 'Ask about this' }).click();
+  const question = page.locator('#question');
+  await question.waitFor();
+  assert.match(await question.inputValue(), /^@greet\.py:1-\d+ $/);
+  await page.getByRole('list', { name: 'Named in the question' }).getByText('greet.py').waitFor();
+});
+
+test('a search in all repositories leads into the one that has the result', async (t) => {
+  const { page } = await opened(t, launchBrowser);
+  await page.getByRole('combobox', { name: 'Search in' }).selectOption('*');
+  await page.locator('#query').fill('something_else');
+  const found = page.getByRole('article').filter({ hasText: 'else.py' });
+  await found.getByText('other', { exact: true }).waitFor();
+  assert.deepEqual(await findViolations(page), []);
+  await page.waitForURL((url) => url.searchParams.get('in') === '*');
+  await found.getByRole('button', { name: /else\.py/ }).click();
+  await page.getByRole('heading', { name: 'other' }).waitFor();
+  await found.first().waitFor();
+  await page.goBack();
+  await page.getByRole('heading', { name: 'demo' }).waitFor();
+  assert.match(page.url(), /repo=demo&q=something_else&in=\*/);
+});
+
 for (const start of [launchBrowser, launchDesktop]) {
   test(`${start.name}: an answer goes on while one is elsewhere, and the address remembers`, async (t) => {
     const { host, page } = await opened(t, start);

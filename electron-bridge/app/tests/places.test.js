@@ -17,6 +17,7 @@ test('an address says all that is shown, and leads back to it', () => {
     repoName: 'a&b c#',
     part: 'search',
     query: 'lang:python "x + y" 登录',
+    scope: ['a&b c#', 'd,e'],
     opened: 'src/a b.py:3-12',
     conversation: 1700000000000,
   };

@@ -16,6 +16,7 @@ import { addQuery, savedQueries, toggleSaved } from '../pages/repository/search/
 import { firstLines } from '../pages/repository/search/snippet.js';
 import { bestLines } from '../pages/repository/search/best_lines.js';
 import { rowsByFile } from '../pages/repository/search/result_groups.js';
+import { isSameScope, keyOfFile, keyOfResult, scopeOf } from '../pages/repository/search/scope.js';
 
 test('filters, exact strings and expressions are told from words', () => {
   const query = 'lang:python -path:"my tests" symbol:Session "a \\"b\\"" /def \\w+/i';
@@ -151,7 +152,26 @@ test('results stand with their file, where its best one stands', () => {
     [3, false, true, 1],
     [2, true, true, 0],
   ]);
-  assert.equal(shown(new Set(['a'])).length, 4);
+  assert.equal(shown(new Set([keyOfFile(results[0])])).length, 4);
+});
+
+test('all repositories are one scope, and the own one is none', () => {
+  const repos = { own: 'a', all: ['a', 'b', 'c'] };
+  assert.deepEqual(scopeOf(['c', 'b', 'a'], repos), ['*']);
+  assert.deepEqual(scopeOf(['c', 'a'], repos), ['a', 'c']);
+  assert.deepEqual(scopeOf(['b'], repos), ['b']);
+  assert.deepEqual(scopeOf(['a'], repos), []);
+  assert.deepEqual(scopeOf([], repos), []);
+  assert.equal(isSameScope(undefined, []), true);
+  assert.equal(isSameScope(['a'], ['a', 'c']), false);
+});
+
+test('files and results of the same name in two repositories are two', () => {
+  const result = (/** @type {string} */ repoName) =>
+    /** @type {any} */ ({ repoName, chunkId: 1, filePath: 'README.md' });
+  const both = [result('a'), result('b')];
+  assert.equal(rowsByFile(both, new Set()).filter(({ isFirst }) => isFirst).length, 2);
+  assert.equal(new Set(both.map(keyOfResult)).size, 2);
 });
 
 test('a mark reaches as far as its word, but not in Chinese', () => {
@@ -217,25 +237,19 @@ test('only the newest question is answered, and the ones between are not even as
   assert.equal(latest.isUnderWay, false);
 });
 
-test('a question that waits for more letters can be hurried, or dropped', async () => {
+test('a question that waits for more letters can be dropped', async () => {
   /** @type {string[]} */
   const asked = [];
-  /** @type {string[]} */
-  const heard = [];
-  const latest = new LatestOnly(
-    async (/** @type {string} */ question) => (asked.push(question), question),
-    { answered: (answer) => heard.push(answer), failed: assert.fail },
-  );
-  latest.schedule('slow', 60_000);
-  assert.deepEqual(asked, []);
-  latest.runNow();
-  await turnOfLoop();
-  assert.deepEqual(heard, ['slow']);
+  const latest = new LatestOnly(async (/** @type {string} */ question) => asked.push(question), {
+    answered: () => {},
+    failed: assert.fail,
+  });
   latest.schedule('gone', 60_000);
   latest.cancel();
-  latest.runNow();
+  latest.schedule('kept');
   await turnOfLoop();
-  assert.deepEqual(asked, ['slow']);
+  assert.deepEqual(asked, ['kept']);
+  assert.equal(latest.isUnderWay, false);
 });
 
 function turnOfLoop() {

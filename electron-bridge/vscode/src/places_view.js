@@ -6,7 +6,7 @@ import * as vscode from 'vscode';
 
 /** @typedef {import('../../types/protocol.d.ts').CallEntry} CallEntry */
 /** @typedef {import('../../types/protocol.d.ts').CalledDefinition} CalledDefinition */
-/** @typedef {import('../../types/protocol.d.ts').DefinitionEntry} DefinitionEntry */
+/** @typedef {import('../../types/protocol.d.ts').CodeDefinition} CodeDefinition */
 /** @typedef {import('./kernel_link.js').KernelLink} KernelLink */
 /** @typedef {import('./kernel_link.js').FoundPlace} FoundPlace */
 /** @typedef {'callers' | 'callees'} Direction */
@@ -113,7 +113,7 @@ export class PlacesView {
     const more = direction === 'callers' ? definition.moreCallers : definition.moreCallees;
     const detail = `${entries.length + more} ${direction}`;
     return {
-      label: definition.place.symbol,
+      label: definition.place.name,
       detail,
       icon: 'symbol-method',
       place: toPlace(root, definition.place),
@@ -132,19 +132,18 @@ export class PlacesView {
   #callNode(folder, root, { place, lines, certainty }, direction) {
     const isOutside = place.kind === 'file';
     // The lines of a call are in the caller.
-    const line = direction === 'callers' ? lines[0] : place.beginLine;
-    const at = { beginLine: line, endLine: line + 1 };
+    const line = direction === 'callers' ? lines[0] : place.firstLine;
     const follow = async () => {
       const session = await this.link.open(folder);
-      const { definitions } = await session.request('getCalls', { symbol: place.symbol });
+      const { definitions } = await session.request('getCalls', { symbol: place.name });
       const same = definitions.find((one) => isSame(one.place, place));
       return (same?.[direction] ?? []).map((next) => this.#callNode(folder, root, next, direction));
     };
     return {
-      label: isOutside ? path.posix.basename(place.filePath) : place.symbol,
+      label: isOutside ? path.posix.basename(place.filePath) : place.name,
       detail: certainty === 'certain' ? '' : certainty,
       icon: direction === 'callers' ? 'call-incoming' : 'call-outgoing',
-      place: { folder: root, filePath: place.filePath, ...at },
+      place: toPlace(root, { filePath: place.filePath, firstLine: line, lastLine: line }),
       children: isOutside ? null : follow,
     };
   }
@@ -165,17 +164,19 @@ function relatedNode({ folder, filePath, beginLine, endLine, symbol, score }) {
 }
 
 /**
+ * An editor counts lines from 0, and ends before the last.
+ *
  * @param {string} folder
- * @param {DefinitionEntry} definition
+ * @param {Pick<CodeDefinition, 'filePath' | 'firstLine' | 'lastLine'>} definition
  */
-function toPlace(folder, { filePath, beginLine, endLine }) {
-  return { folder, filePath, beginLine, endLine };
+function toPlace(folder, { filePath, firstLine, lastLine }) {
+  return { folder, filePath, beginLine: firstLine - 1, endLine: lastLine };
 }
 
 /**
- * @param {DefinitionEntry} one
- * @param {DefinitionEntry} other
+ * @param {CodeDefinition} one
+ * @param {CodeDefinition} other
  */
 function isSame(one, other) {
-  return one.filePath === other.filePath && one.beginLine === other.beginLine;
+  return one.filePath === other.filePath && one.firstLine === other.firstLine;
 }

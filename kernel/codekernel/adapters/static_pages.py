@@ -27,7 +27,7 @@ class StaticPages:
     """The files of one folder; nothing outside it is ever read."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def read(self, path: str) -> tuple[bytes, str] | None:
         """Return the file at a URL path and its MIME type; None if there is none."""
@@ -36,7 +36,7 @@ class StaticPages:
         if kind is None or "\0" in name or "\\" in name:
             return None
         try:
-            root = os.path.realpath(self._folder, strict=True)
+            root = os.path.realpath(self.folder, strict=True)
             file = Path(os.path.realpath(Path(root, name.lstrip("/")), strict=True))
             return (file.read_bytes(), kind) if Path(root) in file.parents else None
         except OSError:

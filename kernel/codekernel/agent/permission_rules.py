@@ -123,6 +123,6 @@ def _find_folder(path: object) -> str:
     if not isinstance(path, str) or "\\" in path:
         return ""
     parts = PurePosixPath(path)
-    if parts.is_absolute() or ".." in parts.parts or len(parts.parts) < 2:  # noqa: PLR2004
+    if parts.is_absolute() or ".." in parts.parts or parts.parent == PurePosixPath():
         return ""
     return f"{parts.parent}/"

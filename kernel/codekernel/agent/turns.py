@@ -32,7 +32,7 @@ from codekernel.agent.undo import undo_session
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.conversation.conversations import UNDO_REFUSAL, Conversations
 from codekernel.conversation.prompt_builder import select_past_turns
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningTurn, TurnResult
 from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken
@@ -287,15 +287,7 @@ class AgentTurns:
         def prepare(past: Sequence[PastTurn], resources: ExitStack) -> AgentTurnRef:
             return workspace.prepare(conversation_id, task.session, past, resources)
 
-        accepted = self._conversations.accept(
-            conversation_id,
-            task.query,
-            task.model_name,
-            place,
-            cancel,
-            turn_key=task.turn_key,
-            prepare=prepare,
-        )
+        accepted = self._conversations.accept(task, place, cancel, prepare)
         return RunningAgentTurn(accepted, workspace, task, allowed, self.rules)
 
     def undo(self, conversation_id: int, time_ms: int, folder: Path) -> list[UndoResult]:

@@ -6,12 +6,13 @@ weigh each term alike.
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate, chain, repeat
 
 from codekernel.base.term_statistics import TermStatistics
 from codekernel.storage.base.base_rows import split_terms
 from codekernel.storage.lexical_index import FIELD_WEIGHTS
+from codekernel.storage.term_counts import FieldTerm
 
 # tantivy's.
 K1, B = 1.2, 0.75
@@ -30,14 +31,23 @@ def round_length(length: int) -> int:
 class Bm25Scorer:
     """Scores chunks against some stems."""
 
-    def __init__(self, stems: Sequence[str], statistics: TermStatistics) -> None:
+    def __init__(
+        self,
+        stems: Sequence[str],
+        statistics: TermStatistics,
+        weights: Mapping[FieldTerm, float] | None = None,
+    ) -> None:
+        """With ``weights`` only the terms that have one count, each so much more."""
         documents = statistics.documents
         self._average_lengths = [tokens / max(1, documents) for tokens in statistics.tokens]
         counts = {stem: statistics.get_counts(stem) for stem in stems}
         self._weights = {
             stem: [
-                weight * (K1 + 1) * _compute_idf(count, documents)
-                for weight, count in zip(FIELD_WEIGHTS.values(), found, strict=True)
+                weight
+                * (1.0 if weights is None else weights.get((field, stem), 0.0))
+                * (K1 + 1)
+                * _compute_idf(count, documents)
+                for (field, weight), count in zip(FIELD_WEIGHTS.items(), found, strict=True)
             ]
             for stem, found in counts.items()
         }

@@ -4,7 +4,7 @@ The pipeline sees one catalog, one lexical index and one set of vectors. Chunks 
 negative numbers. What the base cannot say before the deadline is missing, and ``gap`` says so.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
@@ -23,8 +23,9 @@ from codekernel.base.overlay_state import OverlayTracker, make_terms
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.indexing.vector_index import VectorIndex
 from codekernel.search.retrieval import SemanticIndex
-from codekernel.storage.lexical_index import MAX_QUERY_TERMS
+from codekernel.storage.lexical_index import FIELD_WEIGHTS, MAX_QUERY_TERMS
 from codekernel.storage.stemming import stem_terms
+from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 # As many as a search without filters asks for; each is read from the store.
 MAX_BASE_HITS = 1_000
@@ -70,6 +71,11 @@ class OverlayView:
     def recover(self, error: BaseException, _store: object) -> bool:
         """Handle what a search met in the local index; returns whether it can be asked again."""
         return self._index.recover_from(error, self.local)
+
+    @property
+    def folder(self) -> Path:
+        """Return where the local index is."""
+        return self.local.folder
 
     @property
     def vector_indexes(self) -> list[SemanticIndex]:
@@ -125,6 +131,11 @@ class OverlayVectors:
         return hash(id(self.vectors))
 
     @property
+    def name(self) -> str:
+        """Return the name of the config."""
+        return self.vectors.name
+
+    @property
     def is_contextual(self) -> bool:
         """Return whether a contextual model made them."""
         return self.vectors.is_contextual
@@ -163,15 +174,17 @@ class OverlayLexical:
         """Return the number of chunks."""
         return self._view.state.statistics.documents
 
-    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+    def search(
+        self, terms: Sequence[str], k: int, weights: Mapping[FieldTerm, float] | None = None
+    ) -> list[tuple[int, float]]:
         """Return the best chunks with any of the terms, and their BM25 scores, best first."""
         view, stems = self._view, stem_terms(terms[:MAX_QUERY_TERMS])
         if not stems:
             return []
-        local = [number for number, _ in self._local.search(terms, k)]
+        local = [number for number, _ in self._local.search(terms, k, weights)]
         count = min(k, MAX_BASE_HITS) + view.extra_hits
         hits = view.ask_base(lambda it: view.reader.search_terms(stems, count, it))
-        scorer = Bm25Scorer(stems, view.state.statistics)
+        scorer = Bm25Scorer(stems, view.state.statistics, weights)
         found = {number: view.state.terms.get(number, "") for number in local}
         if lacking := [number for number, terms in found.items() if not terms]:
             found |= make_terms(view.local.catalog, view.local.catalog.find_chunks(lacking))
@@ -189,11 +202,12 @@ class OverlayLexical:
             return list(range(k))
         return [*self._local.search_all(terms, k), *(hit.chunk.id for hit in hits)]
 
-    def count_matches(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return for the stem of each term how many chunks have it in their text."""
+    def count_terms(self, terms: Sequence[str]) -> TermCounts:
+        """Return in how many chunks each term stands, by field."""
         statistics = self._view.state.statistics
-        return {stem: statistics.get_counts(stem)[0] for stem in stem_terms(terms)}
-
-    def list_stems(self, text: str) -> frozenset[str]:
-        """Return the stems of all terms of a text."""
-        return self._local.list_stems(text)
+        chunks = {
+            (field, stem): count
+            for stem in stem_terms(terms[:MAX_QUERY_TERMS])
+            for field, count in zip(FIELD_WEIGHTS, statistics.get_counts(stem), strict=True)
+        }
+        return TermCounts(statistics.documents, chunks)

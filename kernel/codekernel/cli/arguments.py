@@ -257,8 +257,11 @@ def _add_serve(serve: argparse.ArgumentParser) -> None:
 
 def _add_eval(evaluation: argparse.ArgumentParser) -> None:
     _add_value(evaluation, "--repo", "DIR", f"where to look {_ELSE_THIS_REPOSITORY}")
-    commits_help = "how many to ask (else 200)"
-    _add_value(evaluation, "--commits", "N", commits_help, type=parse_count, default=200)
+    commits_help = "how many to ask (else 200, 500 to learn from)"
+    _add_value(evaluation, "--commits", "N", commits_help, type=parse_count)
+    learned = evaluation.add_mutually_exclusive_group()
+    _add_flag(learned, "--tune", "learn from them how much each signal counts here")
+    _add_flag(learned, "--untune", "forget what was learned")
     _add_flag(evaluation, "--json", "for programs")
     _add_flag(evaluation, "--standalone", _STANDALONE_HELP)
 

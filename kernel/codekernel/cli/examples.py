@@ -71,7 +71,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("codekernel repos remove api", "forget one and delete its index"),
     ),
     "models": (("codekernel models", "what is in the box, and your own"),),
-    "eval": (("codekernel eval --commits 100", "which model or reranker helps on your commits"),),
+    "eval": (
+        ("codekernel eval --commits 100", "which model or reranker helps on your commits"),
+        ("codekernel eval --tune", "learn weights from your commits; kept only if they hold"),
+    ),
     "doctor": (
         ("codekernel doctor", "what works and what is wrong"),
         ("codekernel doctor why src/auth.py login", "is it indexed, and where does it rank"),

@@ -153,7 +153,12 @@ def make_conversation_id() -> int:
 
 
 def is_complete(status: Status, *, wants_vectors: bool) -> bool:
-    """Return whether every file is indexed, also by meaning if that is wanted."""
+    """Return whether every file is indexed, also by meaning if that is wanted.
+
+    An index that another codekernel keeps has no vectors here, however long one waits.
+    """
+    if status["state"] == READ_ONLY_STATE:
+        return True
     if status["state"] in _BUSY_STATES:
         return False
     return not wants_vectors or all(_is_config_done(config) for config in status["configs"])

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from codekernel.cli.output.terminal import print_notice
 from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
 from codekernel.errors import InvalidPath, WrongParam
-from codekernel.storage.safe_files import make_private_parents
+from codekernel.storage.safe_files import make_private_parents, measure_folder
 from codekernel.storage.user_data import UserData
 
 MAX_CLONE_BYTES = 2 * 1024**3
@@ -132,7 +132,7 @@ def _watch(process: subprocess.Popen[bytes], folder: Path) -> str:
             now = time.monotonic()
         if now - measured > _MEASURE_INTERVAL_SECONDS:
             measured = now
-            if _measure(folder) > MAX_CLONE_BYTES:
+            if measure_folder(folder) > MAX_CLONE_BYTES:
                 trouble = f"it is larger than {MAX_CLONE_BYTES / 1024**3:.0f} GB"
         if now - began > CLONE_TIMEOUT_SECONDS:
             trouble = f"it took longer than {CLONE_TIMEOUT_SECONDS / 60:.0f} minutes"
@@ -142,17 +142,6 @@ def _watch(process: subprocess.Popen[bytes], folder: Path) -> str:
         return trouble
     lines = complaints.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else f"it ended with {process.returncode}"
-
-
-def _measure(folder: Path) -> int:
-    total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(where, name)).st_size  # noqa: PTH118 - twice as fast
-            except OSError:  # a temporary file of git
-                continue
-    return total
 
 
 def _build_environment(environ: Mapping[str, str]) -> dict[str, str]:

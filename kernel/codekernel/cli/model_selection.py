@@ -14,9 +14,9 @@ from codekernel.client.connection import KernelConnection
 from codekernel.domain.settings import GenerationModel, Price, Settings
 from codekernel.errors import ApiKeyNotFound
 from codekernel.llm.model_pool import check_model
+from codekernel.settings.live import OfferedModels
 from codekernel.settings.loading import load_settings_file
 from codekernel.settings.local_models import build_default_settings, choose_model
-from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 
 

@@ -28,13 +28,13 @@ def find_project_folder(argument: str | None) -> str:
     Raises InvalidPath.
     """
     if argument is not None:
-        return _require_folder(os.path.abspath(argument))  # noqa: PTH100 - a link keeps its name
+        return _require_folder(os.path.abspath(argument))
     try:
-        here = _require_folder(os.getcwd())  # noqa: PTH109
+        here = _require_folder(os.getcwd())
     except OSError as error:
         raise InvalidPath("the current folder is gone; go into another one") from error
     root = _find_git_folder(here) or here
-    too_large = map(os.path.normcase, (os.path.dirname(root), os.path.expanduser("~")))  # noqa: PTH111, PTH120
+    too_large = map(os.path.normcase, (os.path.dirname(root), os.path.expanduser("~")))
     if root == here and os.path.normcase(root) in too_large:
         raise InvalidPath(
             f"{here} is not a project: go into one, or say --repo {here} if all of it is meant"
@@ -57,8 +57,8 @@ def find_index_folder(kernel: "KernelConnection", repo_name: str, user_data: "Us
 
 def _find_git_folder(folder: str) -> str:
     """Return the folder or the nearest one above it that has a ``.git``; empty if there is none."""
-    while not os.path.exists(os.path.join(folder, ".git")):  # noqa: PTH110, PTH118
-        above = os.path.dirname(folder)  # noqa: PTH120
+    while not os.path.exists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
         if above == folder:
             return ""
         folder = above

@@ -186,13 +186,8 @@ class RemoteAgentSessions:
         When the kernel was lost meanwhile, ``on_resumed`` is called on the same thread; without it
         missing events are told by ``messages-invalidated`` without a session: read everything anew.
         """
-
-        def resume(position: EventPosition, is_resumed: bool) -> None:  # noqa: FBT001 - as OnResumed
-            if on_resumed:
-                on_resumed(position, is_resumed)
-            elif not is_resumed:
-                deliver(SyncEvent(0, SyncEventKind.MESSAGES_INVALIDATED, ""))
-
+        lost = SyncEvent(0, SyncEventKind.MESSAGES_INVALIDATED, "")
+        resume = on_resumed or (lambda _, is_resumed: None if is_resumed else deliver(lost))
         follower = _Follower(deliver, resume, after)
         stream = EventStream("followAgentSessions", follower.build_fields, follower.handle)
         start = self._requests.follow(stream)

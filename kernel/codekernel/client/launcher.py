@@ -31,7 +31,7 @@ def wants_standalone(user_data: "str | Path") -> bool:
     Only looked for, because parsing all settings takes longer than a search.
     """
     try:
-        with open(f"{user_data}/settings.json", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
+        with open(f"{user_data}/settings.json", encoding="utf-8", errors="replace") as file:
             text = file.read()
     except OSError:
         return False
@@ -67,7 +67,7 @@ def connect_to_kernel(user_data: "str | Path", *, may_start: bool = True) -> Loc
         elif started.poll() is not None:
             raise KernelUnavailable(
                 f"the kernel ended at its start with code {started.returncode};"
-                f" {os.path.join(user_data, 'logs', 'kernel.log')} says why"  # noqa: PTH118
+                f" {os.path.join(user_data, 'logs', 'kernel.log')} says why"
             )
         if time.monotonic() > deadline:
             raise KernelUnavailable(
@@ -87,7 +87,7 @@ def start_kernel(user_data: "str | Path") -> "Popen[bytes]":
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        cwd=user_data if os.path.isdir(user_data) else None,  # noqa: PTH112
+        cwd=user_data if os.path.isdir(user_data) else None,
         start_new_session=True,
         creationflags=_WINDOWS_DETACHED_FLAGS if os.name == "nt" else 0,
     )

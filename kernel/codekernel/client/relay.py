@@ -235,13 +235,14 @@ class _LineTap:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """Yield what is forwarded of this chunk."""
-        for part in _split_lines(chunk):
-            is_end = part.endswith(b"\n")
+        for piece in _split_lines(chunk):
+            is_end = piece.endswith(b"\n")
+            part = self._head + piece
             if not self._is_decided:
-                self._head += part
-                if not is_end and len(self._head) < MAX_HEAD_BYTES:
+                if not is_end and len(part) < MAX_HEAD_BYTES:
+                    self._head = part
                     continue
-                part, self._head = self._head, b""  # noqa: PLW2901 - all that was held back
+                self._head = b""
                 with self._lock:
                     self._is_forwarded, self._is_kept = self._state.classify_head(
                         part[:MAX_HEAD_BYTES]

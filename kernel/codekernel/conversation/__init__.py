@@ -4,8 +4,8 @@ Modules, in the order data meets them:
 
     conversations.py    accepts, stops, recovers and deletes; one turn per conversation at a time
     turn.py             a running turn: journal, errors, cancellation, result; answering a question
-    mentions.py         what a question names with an @
-    retriever.py        runs the searches of a round and expands hits to definitions
+    repository_access.py  the repository as conversations and agents need it
+    retriever.py        the searches of a round, what a question names with an @, whole definitions
     prompt_builder.py   the messages of a request: rules, past turns, excerpts within the budget
     citations.py        parses the citations of an answer and verifies them
     turn_journal.py     builds a turn from its events, which are on disk before they are shown

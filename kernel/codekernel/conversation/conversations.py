@@ -14,7 +14,7 @@ from functools import cache
 
 from codekernel.conversation.archive import ConversationArchive
 from codekernel.conversation.history import UnsavedUndo
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningQuestionTurn
 from codekernel.conversation.turn_journal import TurnJournal
 from codekernel.conversation.turn_store import TurnStore
@@ -24,6 +24,7 @@ from codekernel.domain.settings import Settings
 from codekernel.domain.turn import AgentTurnRef, PastTurn, TurnRequest, UndoResult
 from codekernel.errors import KernelError, StorageError, WrongParam
 from codekernel.llm.model_pool import ChatModelPool, ModelChoice
+from codekernel.protocol.messages.conversation import BeginAgentTurn, BeginConversation
 from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.user_data import UserData
@@ -129,7 +130,7 @@ class Conversations:
 
     ``on_count_changed`` is called with the number of running turns.
 
-    with conversations.begin(1, "why?", "deepseek", repository, cancel) as turn:
+    with conversations.begin(asked, repository, cancel) as turn:
         for event in turn.stream_events(): ...
     """
 
@@ -153,15 +154,8 @@ class Conversations:
         """Record that a question has arrived, so that it can be stopped before it starts."""
         self._running.announce(conversation_id)
 
-    def begin(  # noqa: PLR0913 - what a question consists of
-        self,
-        conversation_id: int,
-        query: str,
-        model: str,
-        repository: RepositoryAccess,
-        cancel: CancelToken,
-        *,
-        turn_key: str = "",
+    def begin(
+        self, asked: BeginConversation, repository: RepositoryAccess, cancel: CancelToken
     ) -> RunningQuestionTurn:
         """Accept a question; one that a kernel began under the same key and lost is replaced.
 
@@ -169,36 +163,31 @@ class Conversations:
         NetworkError for a model that cannot be used; StorageError if the history cannot be read
         now.
         """
-        accepted = self.accept(conversation_id, query, model, repository, cancel, turn_key=turn_key)
-        return RunningQuestionTurn(accepted)
+        return RunningQuestionTurn(self.accept(asked, repository, cancel))
 
-    def accept(  # noqa: PLR0913 - what a question consists of
+    def accept(
         self,
-        conversation_id: int,
-        query: str,
-        model: str,
+        asked: BeginConversation | BeginAgentTurn,
         repository: RepositoryAccess,
         cancel: CancelToken,
-        *,
-        turn_key: str = "",
         prepare: PrepareAgent | None = None,
     ) -> AcceptedTurn:
         """Accept a question, or with ``prepare`` the task of an agent; raises as ``begin`` does.
 
         Raises KernelError for a task that was begun under the same key: what it did stays done.
         """
+        conversation_id, turn_key = asked.conversation_id, asked.turn_key
         token = cancel.create_child()
         try:
-            _validate_query(query)
-            choice = self.models.find_model(model)
+            _validate_query(asked.query)
+            choice = self.models.find_model(asked.model_name)
         except KernelError:
             self._running.withdraw(conversation_id)
             raise
         with ExitStack() as resources:
             self._running.start(conversation_id, token)
             self._enter_locked(resources, conversation_id, BUSY_MESSAGE)
-            request = self._make_turn_request(conversation_id, query, choice, repository)
-            request = replace(request, turn_key=turn_key)
+            request = self._make_turn_request(asked, choice, repository)
             known = self._store.histories.open_for_turn(request)
             past = [turn for turn in known if not turn_key or turn.turn_key != turn_key]
             if prepare and len(past) < len(known):
@@ -334,19 +323,23 @@ class Conversations:
         self._store.recover_journals(conversation_id)
 
     def _make_turn_request(
-        self, conversation_id: int, query: str, choice: ModelChoice, repository: RepositoryAccess
+        self,
+        asked: BeginConversation | BeginAgentTurn,
+        choice: ModelChoice,
+        repository: RepositoryAccess,
     ) -> TurnRequest:
         time_ms = time.time_ns() // 1_000_000
-        while os.path.lexists(self._files.journal_path(conversation_id, time_ms)):
+        while os.path.lexists(self._files.journal_path(asked.conversation_id, time_ms)):
             time_ms += 1
         return TurnRequest(
-            conversation_id=conversation_id,
-            query=query,
+            conversation_id=asked.conversation_id,
+            query=asked.query,
             model_name=choice.model_name,
             time_ms=time_ms,
             repo_id=repository.repo_id,
             repo_path=str(repository.root),
             is_mirrored=repository.is_mirrored,
+            turn_key=asked.turn_key,
         )
 
 
@@ -378,15 +371,9 @@ def _load_token_counter() -> Callable[[str], int]:
 
 
 def _open_backend(choice: ModelChoice) -> ChatBackend:
-    if choice.remote:
-        from codekernel.llm.remote_backend import open_remote_backend  # noqa: PLC0415 - heavy, seldom needed
+    from codekernel.llm.backends import open_backend  # noqa: PLC0415 - 70 ms, with the first question
 
-        return open_remote_backend(*choice.remote, count_tokens)
-    if choice.local:
-        from codekernel.llm.providers.llama_cpp import open_local_backend  # noqa: PLC0415 - heavy, seldom needed
-
-        return open_local_backend(*choice.local, name=choice.name)
-    raise AssertionError("a model is remote or local")
+    return open_backend(choice, count_tokens)
 
 
 def _validate_query(query: str) -> None:

@@ -11,10 +11,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from codekernel.domain.call_graph import QueryCallChain
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import (
     Chunk,
@@ -28,30 +27,14 @@ from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, StorageError, WrongParam
 from codekernel.storage.catalog.catalog import Catalog
 
-# The best hits for a query, at most so many of them; raises Cancelled.
-SearchFunction = Callable[[str, int, CancelToken], Sequence[Hit]]
+# What a question names: `@src/a.py`, `@src/a.py:3-9`, `@Session.close`; a mail address and a
+# decorator's call are none.
+_MENTION = re.compile(r"(?<![\w@])@([^\s@`\"'()\[\]{}<>]{2,300})")
 
-# For a query, what marks its words in a text and escapes the rest for a page.
-MakeHighlighter = Callable[[str], Callable[[str], str]]
+_LINE_RANGE = re.compile(r"(:\d+)-\d+$")
 
-
-@dataclass(frozen=True, slots=True)
-class RepositoryAccess:
-    """``repo_id`` is None for an unregistered folder, whose usage is not recorded.
-
-    ``get_catalog`` returns another one after a damaged index was rebuilt.
-    ``calls`` queries the call graph for an agent; ``make_highlighter`` marks words in shown
-    excerpts; ``is_mirrored`` if who asks reads histories in the repository.
-    """
-
-    root: Path
-    search: SearchFunction
-    get_catalog: Callable[[], Catalog]
-    repo_id: int | None = None
-    calls: QueryCallChain | None = None
-    make_highlighter: MakeHighlighter | None = None
-    is_mirrored: bool = False
-
+# Each is a search; a question with more is a pasted text.
+MAX_MENTIONS = 8
 
 # Chunks before and after a hit that may belong to it: with those of 950 characters, a definition of
 # about a hundred lines becomes whole, and a class of a thousand does not fill the window.
@@ -60,6 +43,13 @@ _MAX_CHUNKS_BEFORE = 1
 _MAX_CHUNKS_AFTER = 3
 
 _MAX_LINE_CHARS = 160
+
+
+def find_mentions(question: str) -> tuple[str, ...]:
+    """Return the queries for what a question names; ranges begin at their first line."""
+    found = (match[1].rstrip(".,;:!?") for match in _MENTION.finditer(question))
+    queries = (_LINE_RANGE.sub(r"\1", name) for name in found if len(name) > 1)
+    return tuple(dict.fromkeys(queries))[:MAX_MENTIONS]
 
 
 @dataclass(frozen=True, slots=True)

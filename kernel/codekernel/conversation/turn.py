@@ -14,7 +14,6 @@ from typing import Generic, Self, TypeVar, get_args
 
 from codekernel.conversation.citations import verify_citations
 from codekernel.conversation.history import UnsavedTurn
-from codekernel.conversation.mentions import find_mentions
 from codekernel.conversation.prompt_builder import (
     PromptExcerpt,
     PromptRound,
@@ -24,7 +23,8 @@ from codekernel.conversation.prompt_builder import (
     render_prompt,
     select_past_turns,
 )
-from codekernel.conversation.retriever import LocatedExcerpt, RepositoryAccess, Retriever
+from codekernel.conversation.repository_access import RepositoryAccess
+from codekernel.conversation.retriever import LocatedExcerpt, Retriever, find_mentions
 from codekernel.conversation.turn_journal import TurnJournal
 from codekernel.conversation.turn_store import TurnStore
 from codekernel.domain import turn_events as events

@@ -4,8 +4,9 @@ import logging
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
+from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
 from codekernel.domain.concurrency import start_thread
@@ -139,11 +140,55 @@ class Router(Generic[Context]):
 
         def register(handler: Callable[[M, Context], Result]) -> Callable[[M, Context], Result]:
             name = get_message_type(declaration)
-            if name in self.routes:
+            route = MessageRoute(declaration, lane, handler, on_arrival, stream_end, is_endless)
+            known = self.routes.get(name)
+            if known and not isinstance(known.handler, _LateHandler):
                 raise ValueError(f"{name} has a handler already")
-            self.routes[name] = MessageRoute(
-                declaration, lane, handler, on_arrival, stream_end, is_endless
-            )
+            if known and replace(known, handler=handler) != route:
+                raise ValueError(f"{name} was expected in another way")
+            self.routes[name] = route
             return handler
 
         return register
+
+    def expect_late(
+        self,
+        module: str,
+        lane: Lane,
+        *declarations: type[Message],
+        stream_end: StreamTerminator | None = None,
+        is_endless: bool = False,
+    ) -> None:
+        """Let the first of these messages import the module that handles them, on its lane."""
+        for declaration in declarations:
+            name = get_message_type(declaration)
+            handler = _LateHandler(self, module, name)
+            self.routes[name] = MessageRoute(
+                declaration, lane, handler, None, stream_end, is_endless
+            )
+
+    def import_all(self) -> None:
+        """Import every module that is expected late."""
+        for route in list(self.routes.values()):
+            if isinstance(route.handler, _LateHandler):
+                route.handler.find()
+
+
+@dataclass(frozen=True, slots=True)
+class _LateHandler(Generic[Context]):
+    """Imports the module of a handler with the first message, then calls it."""
+
+    router: Router[Context]
+    module: str
+    name: str
+
+    def __call__(self, message: Message, context: Context) -> object:
+        return self.find()(message, context)
+
+    def find(self) -> Callable[[Any, Context], object]:
+        """Return the handler. Raises LookupError if the module has none."""
+        import_module(self.module)
+        handler = self.router.routes[self.name].handler
+        if handler == self:
+            raise LookupError(f"{self.module} does not handle {self.name}")
+        return handler

@@ -18,6 +18,5 @@ Modules, in the order data meets them:
     turn_events.py             the events of a turn
     permission_options.py      what may be chosen for a permission besides yes and no
     agent_sessions.py          agent sessions as every device sees them
-    savings.py                 what agents did not read
     diff.py                    line diffs as jsdiff makes them
 """

@@ -1,31 +1,32 @@
 """Agent sessions that every device sees: one handler for each method of AgentSessions."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from codekernel.dispatch.routing import Lane, StreamTerminator
-from codekernel.handlers.context import Services, main_router
+from codekernel.dispatch.routing import Lane
+from codekernel.domain.agent_sessions import (
+    Actor,
+    EventPosition,
+    FolderQuestion,
+    FolderQuestionKind,
+    NewMessage,
+    NewSession,
+    PermissionAnswer,
+    PermissionMode,
+)
+from codekernel.errors import WrongParam
+from codekernel.handlers.context import FOLLOWING_END, Services, main_router
+from codekernel.protocol.agent_session_entries import (
+    build_event,
+    build_page,
+    build_session_message,
+)
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import agent_sessions as messages
-
-if TYPE_CHECKING:  # 40 ms, which the first message about agents can wait for
-    from codekernel.handlers.agent_session_requests import AgentSessionRequests
-    from codekernel.sync.engine import SyncEngine
-
-FOLLOWING_END = StreamTerminator(
-    refusal_part=messages.FollowingEnded(),
-    is_end=lambda part: isinstance(part, messages.FollowingEnded),
-)
+from codekernel.sync.engine import SyncEngine
 
 
-def _get_engine(services: Services) -> "SyncEngine":
+def _get_engine(services: Services) -> SyncEngine:
     return services.agents().get_engine()
-
-
-def _open_requests(services: Services) -> "AgentSessionRequests":
-    from codekernel.handlers.agent_session_requests import AgentSessionRequests  # noqa: PLC0415 - as above
-
-    return AgentSessionRequests(_get_engine(services))
 
 
 @main_router.handles(messages.GetAgentMachine, lane=Lane.OWN_THREAD)
@@ -61,7 +62,16 @@ def start_agent_session(
     message: messages.StartAgentSession, services: Services
 ) -> messages.AgentSessionEntry:
     """Start an agent in a folder."""
-    started = _open_requests(services).start(message)
+    new = NewSession(
+        folder=message.folder,
+        actor=_parse_actor(message.actor),
+        agent=message.agent,
+        model=message.model,
+        name=message.name,
+        permission_mode=_parse_mode(message.permission_mode),
+        tag=message.tag,
+    )
+    started = _get_engine(services).start_session(new)
     return convert_values(started, messages.AgentSessionEntry)
 
 
@@ -70,7 +80,14 @@ def read_agent_messages(
     message: messages.ReadAgentMessages, services: Services
 ) -> messages.ReadAgentMessagesReply:
     """Read a page of messages."""
-    return _open_requests(services).read_messages(message)
+    page = _get_engine(services).read_messages(
+        message.id,
+        before_seq=message.before_seq,
+        after_seq=message.after_seq,
+        limit=message.limit,
+        epoch=message.epoch,
+    )
+    return build_page(page)
 
 
 @main_router.handles(messages.SendAgentMessage, lane=Lane.OWN_THREAD)
@@ -78,7 +95,8 @@ def send_agent_message(
     message: messages.SendAgentMessage, services: Services
 ) -> messages.SessionMessageEntry:
     """Queue a message."""
-    return _open_requests(services).send_message(message)
+    new = NewMessage(message.text, _parse_actor(message.actor), message.local_id)
+    return build_session_message(_get_engine(services).send_message(message.id, new))
 
 
 @main_router.handles(messages.CancelAgentMessage, lane=Lane.OWN_THREAD)
@@ -95,7 +113,14 @@ def answer_agent_permission(
     message: messages.AnswerAgentPermission, services: Services
 ) -> messages.SessionPermissionEntry:
     """Let a tool that waits go on, or not."""
-    settled = _open_requests(services).answer_permission(message)
+    answer = PermissionAnswer(
+        message.allowed,
+        _parse_actor(message.actor),
+        message.for_turn,
+        message.option_id,
+        message.answer_key,
+    )
+    settled = _get_engine(services).answer_permission(message.id, message.permission_id, answer)
     return convert_values(settled, messages.SessionPermissionEntry)
 
 
@@ -113,7 +138,7 @@ def get_agent_permissions(
 @main_router.handles(messages.StopAgentTurn, lane=Lane.OWN_THREAD)
 def stop_agent_turn(message: messages.StopAgentTurn, services: Services) -> None:
     """Stop what an agent does."""
-    _open_requests(services).stop_turn(message)
+    _get_engine(services).stop_turn(message.id, _parse_actor(message.actor))
 
 
 @main_router.handles(messages.UpdateAgentSession, lane=Lane.OWN_THREAD)
@@ -121,7 +146,14 @@ def update_agent_session(
     message: messages.UpdateAgentSession, services: Services
 ) -> messages.AgentSessionEntry:
     """Change a session."""
-    updated = _open_requests(services).update(message)
+    mode = message.permission_mode
+    updated = _get_engine(services).update_session(
+        message.id,
+        name=message.name,
+        model=message.model,
+        permission_mode=None if mode is None else _parse_mode(mode),
+        is_archived=message.is_archived,
+    )
     return convert_values(updated, messages.AgentSessionEntry)
 
 
@@ -136,8 +168,13 @@ def ask_agent_folder(
     message: messages.AskAgentFolder, services: Services
 ) -> messages.AskAgentFolderReply:
     """Answer a question about the folder of a session."""
-    answer = _open_requests(services).ask_folder(message)
-    return convert_values(answer, messages.AskAgentFolderReply)
+    engine = _get_engine(services)
+    if message.kind not in list(FolderQuestionKind):
+        kinds = ", ".join(FolderQuestionKind)
+        raise WrongParam(f"`message.kind` must be one of {kinds}.")
+    kind = FolderQuestionKind(message.kind)
+    question = FolderQuestion(kind, message.path, message.is_staged, message.query, message.limit)
+    return convert_values(engine.ask_folder(message.id, question), messages.AskAgentFolderReply)
 
 
 @main_router.handles(
@@ -147,4 +184,25 @@ def follow_agent_sessions(
     message: messages.FollowAgentSessions, services: Services
 ) -> Iterator[messages.SyncPart]:
     """Stream the events until the client goes."""
-    yield from _open_requests(services).follow(message, services.stopping)
+    engine, stopping = _get_engine(services), services.stopping
+    after = convert_values(message.after, EventPosition) if message.after else None
+    reader, position, is_resumed = engine.open_reader(after)
+    with stopping.on_cancel(reader.close):
+        start = convert_values(position, messages.PositionEntry)
+        yield messages.FollowingPart(position=start, is_resumed=is_resumed)
+        for event in reader:
+            yield build_event(event)
+    if not stopping.is_cancelled:
+        yield messages.FollowingEnded()
+
+
+def _parse_actor(entry: messages.ActorEntry) -> Actor:
+    return Actor(entry.device, entry.name)
+
+
+def _parse_mode(name: str) -> PermissionMode:
+    try:
+        return PermissionMode(name)
+    except ValueError:
+        modes = ", ".join(PermissionMode)
+        raise WrongParam(f"`message.permissionMode` must be one of {modes}.") from None

@@ -2,11 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from codekernel.agent.code_queries import (
+    DEFAULT_IMPACT_DEPTH,
+    RepositoryContext,
+    find_history,
+    find_impact,
+    parse_place,
+)
 from codekernel.agent.tool_policy import ToolError
+from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.callgraph.impact import UNSEEN, ReachedDefinition
 from codekernel.dispatch.routing import Lane
-from codekernel.domain.call_graph import CallChainNode
+from codekernel.domain.index import Hit
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import session_router
@@ -23,17 +31,12 @@ from codekernel.protocol.messages.code_queries import (
 )
 from codekernel.runtime.sessions import Session
 from codekernel.search.highlight import Highlighter, build_search_result
-
-if TYPE_CHECKING:  # imported with the first question
-    from codekernel.agent.code_queries.context import RepositoryContext
+from codekernel.search.line_history import DEFAULT_COMMITS
 
 
 @session_router.handles(GetImpact, lane=Lane.OWN_THREAD)
 def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
     """Follow the callers of what changes."""
-    from codekernel.agent.code_queries.impact import DEFAULT_IMPACT_DEPTH, find_impact  # noqa: PLC0415 - heavy
-    from codekernel.callgraph.impact import UNSEEN, ReachedDefinition  # noqa: PLC0415
-
     depth = message.depth or DEFAULT_IMPACT_DEPTH
     with _explain_refusals():
         impact, unread = find_impact(message.place, depth, _build_context(session))
@@ -51,7 +54,7 @@ def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
         )
 
     return GetImpactReply(
-        changed=list(map(_describe_definition, impact.changed)),
+        changed=list(map(CodeDefinition.from_node, impact.changed)),
         callers=list(map(describe, impact.callers)),
         tests=list(map(describe, impact.tests)),
         depth=depth,
@@ -64,9 +67,6 @@ def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
 @session_router.handles(GetLineHistory, lane=Lane.OWN_THREAD)
 def get_line_history(message: GetLineHistory, session: Session) -> GetLineHistoryReply:
     """Read the commits behind a place."""
-    from codekernel.agent.code_queries.history import find_history  # noqa: PLC0415 - heavy
-    from codekernel.search.line_history import DEFAULT_COMMITS  # noqa: PLC0415
-
     with _explain_refusals():
         place, history = find_history(
             message.place,
@@ -97,8 +97,6 @@ def get_line_history(message: GetLineHistory, session: Session) -> GetLineHistor
 @session_router.handles(FindRelated, lane=Lane.OWN_THREAD)
 def find_related(message: FindRelated, session: Session) -> FindRelatedReply:
     """Rank the code that is like a place."""
-    from codekernel.agent.code_queries.places import parse_place  # noqa: PLC0415 - heavy
-
     limit = message.limit or session.services.settings.current.search_limit
     with _explain_refusals():
         place = parse_place(message.place, _build_context(session))
@@ -109,18 +107,15 @@ def find_related(message: FindRelated, session: Session) -> FindRelatedReply:
     )
 
 
-def _build_context(session: Session) -> "RepositoryContext":
-    return session.workspace.build_code_context(session.cancel)
+def _build_context(session: Session) -> RepositoryContext:
+    """Return the repository as a question about its code needs it."""
+    workspace, cancel = session.workspace, session.cancel
 
+    def search(query: str, limit: int) -> list[Hit]:
+        return workspace.searcher.run_search(query, limit, cancel, accuracy=False).hits
 
-def _describe_definition(place: CallChainNode) -> CodeDefinition:
-    return CodeDefinition(
-        name=place.name,
-        kind=place.kind,
-        file_path=encode_path(place.path),
-        first_line=place.first_line,
-        last_line=place.last_line,
-    )
+    root = WorkspaceRoot.from_path(session.repo.path)
+    return RepositoryContext(root, search, workspace.ask_calls, cancel)
 
 
 @contextmanager

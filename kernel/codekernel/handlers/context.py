@@ -1,17 +1,17 @@
-"""What handlers share: the services and the two routers."""
+"""What handlers share: the services, the two routers, the end of a stream."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from codekernel.dispatch.routing import Router
+from codekernel.dispatch.routing import Router, StreamTerminator
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.settings import Hardware
+from codekernel.protocol.messages.agent_sessions import FollowingEnded
 from codekernel.protocol.messages.kernel import KernelInfo, KernelStatus
 from codekernel.runtime.sessions import Session, SessionSupervisor
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.settings.live import LiveSettings
-from codekernel.settings.offered_models import OfferedModels
+from codekernel.settings.live import LiveSettings, OfferedModels
 from codekernel.storage.vault.vault import ApiKeys, RepoRegistry
 
 if TYPE_CHECKING:  # a third of a second, which the first task can wait for
@@ -31,7 +31,7 @@ class KernelControl:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services of the kernel for one client, built by app.py.
+    """The services of the kernel for one client, built by app/.
 
     ``stop``, ``stopping`` and ``watch_repos`` are about this client alone.
     """
@@ -53,3 +53,7 @@ class Services:
 main_router: Router[Services] = Router()
 
 session_router: Router[Session] = Router()
+
+FOLLOWING_END = StreamTerminator(
+    refusal_part=FollowingEnded(), is_end=lambda part: isinstance(part, FollowingEnded)
+)

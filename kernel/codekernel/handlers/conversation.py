@@ -52,14 +52,7 @@ def begin_conversation(
     """Accept the question, then stream everything that is shown for it."""
     conversations = session.services.conversations()
     yield from _stream_turn(
-        conversations.begin(
-            message.conversation_id,
-            message.query,
-            message.model_name,
-            session.build_repository_access(),
-            session.cancel,
-            turn_key=message.turn_key,
-        )
+        conversations.begin(message, session.build_repository_access(), session.cancel)
     )
 
 

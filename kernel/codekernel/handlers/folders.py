@@ -7,9 +7,8 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import InvalidPath
 from codekernel.handlers.context import Services, main_router
 from codekernel.indexing.folder_preview import preview_folder
-from codekernel.protocol.messages import folders as messages
-from codekernel.runtime.folder_list import list_folders
-from codekernel.runtime.repo_folders import check_repo_folder, register_folder
+from codekernel.protocol.messages import repos as messages
+from codekernel.runtime.repo_folders import check_repo_folder, list_folders, register_folder
 
 
 @main_router.handles(messages.ListFolders, lane=Lane.OWN_THREAD)

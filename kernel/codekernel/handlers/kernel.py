@@ -1,31 +1,23 @@
-"""The kernel that several clients share: attaching, status, opening a folder, its end."""
+"""The kernel that clients share: attaching, status, its end; repositories and their sessions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
+from codekernel.dispatch.requests import HandlerReply
 from codekernel.dispatch.routing import Lane
 from codekernel.handlers.context import Services, main_router
+from codekernel.protocol.messages import repos as messages
 from codekernel.protocol.messages.kernel import (
     Attach,
-    CleanedIndex,
-    CleanIndexes,
-    CleanIndexesReply,
-    GetIndexes,
-    GetIndexesReply,
     GetKernelStatus,
-    IndexEntry,
     KernelInfo,
     KernelStatus,
     OpenFolder,
     StopKernel,
 )
 from codekernel.protocol.messages.repos import OpenRepoReply
-from codekernel.runtime.index_folders import IndexFolder, select_unused
-from codekernel.runtime.repo_folders import register_folder, require_repo_folder
+from codekernel.runtime.repo_folders import check_repo_folder, register_folder, require_repo_folder
 from codekernel.runtime.retirement import check_protocol
-
-# Of a process that has a kernel or an index of its own.
-_STANDALONE_CLIENT = "a program without the shared kernel"
 
 
 @main_router.handles(Attach, lane=Lane.URGENT)
@@ -52,68 +44,76 @@ def get_kernel_status(message: GetKernelStatus, services: Services) -> KernelSta
     return services.control.get_status()
 
 
-@main_router.handles(GetIndexes, lane=Lane.OWN_THREAD)
-def get_indexes(message: GetIndexes, services: Services) -> GetIndexesReply:
-    """List the indexes and who has them open."""
-    open_in = services.control.find_open_repos()
-    return GetIndexesReply(
-        indexes=[
-            IndexEntry(
-                repo_name=each.repo.name if each.repo else "",
-                path=str(each.root or ""),
-                folder=each.folder.name,
-                files=each.files,
-                chunks=each.chunks,
-                size_bytes=each.size_bytes,
-                used_at=int(each.used_at * 1000),
-                is_gone=each.is_gone,
-                open_in=_list_users(each, open_in),
-            )
-            for each in services.workspaces.list_index_folders(services.repos.list_all())
-        ],
-        shared_vectors_bytes=services.workspaces.vector_sweeper().measure(),
-    )
-
-
-def _list_users(index: IndexFolder, open_in: Mapping[int, list[str]]) -> list[str]:
-    clients = open_in.get(index.repo.id, []) if index.repo else []
-    return [*clients, _STANDALONE_CLIENT] if index.is_busy else clients
-
-
-@main_router.handles(CleanIndexes, lane=Lane.OWN_THREAD)
-def clean_indexes(message: CleanIndexes, services: Services) -> CleanIndexesReply:
-    """Delete what nobody uses, and vectors that no other index has.
-
-    A repository whose folder is gone, or that was only searched in a terminal, is unregistered.
-    """
-    indexes = services.workspaces.list_index_folders(services.repos.list_all())
-    unused = list(select_unused(indexes, services.control.find_open_repos(), message.days))
-    for index, _ in () if message.dry_run else unused:
-        if index.repo and (index.is_gone or index.is_search_only):
-            services.repos.remove(index.repo.name)
-        services.workspaces.discard_folder(index.folder, index.repo)
-        if index.root:
-            services.workspaces.discard_clone(index.root)
-    freed = services.workspaces.vector_sweeper().sweep(
-        0.0, without={index.folder for index, _ in unused}, dry_run=message.dry_run
-    )
-    return CleanIndexesReply(
-        cleaned=[
-            CleanedIndex(
-                repo_name=index.repo.name if index.repo else "",
-                path=str(index.root or ""),
-                folder=index.folder.name,
-                size_bytes=index.size_bytes,
-                reason=reason,
-            )
-            for index, reason in unused
-        ],
-        shared_vectors_bytes=freed,
-    )
-
-
 @main_router.handles(StopKernel, lane=Lane.URGENT)
 def stop_kernel(message: StopKernel, services: Services) -> Iterator[None]:
     """Confirm, then end the kernel for everybody."""
     yield None
     services.control.stop("codekernel stop was called")
+
+
+@main_router.handles(messages.StopAll, lane=Lane.URGENT)
+def stop_all(message: messages.StopAll, services: Services) -> Iterator[None]:
+    """Confirm, then stop."""
+    yield None
+    services.stop()
+
+
+# How long deleteRepo waits for the repository's sessions to end.
+SESSIONS_CLOSE_TIMEOUT_SECONDS = 2.0
+
+
+@main_router.handles(messages.GetRepos, lane=Lane.MAIN)
+def get_repos(message: messages.GetRepos, services: Services) -> messages.GetReposReply:
+    """List what is registered."""
+    entries = [
+        messages.RepoEntry(name=repo.name, path=str(repo.path))
+        for repo in services.repos.list_all()
+    ]
+    return messages.GetReposReply(repo_list=entries)
+
+
+@main_router.handles(messages.WatchRepos, lane=Lane.MAIN)
+def watch_repos(message: messages.WatchRepos, services: Services) -> None:
+    """Tell this client of each change of the list."""
+    services.watch_repos()
+
+
+@main_router.handles(messages.CreateRepo, lane=Lane.MAIN)
+def create_repo(message: messages.CreateRepo, services: Services) -> None:
+    """Register a folder."""
+    folder = check_repo_folder(message.path, message.repo_name)
+    services.repos.add(message.repo_name, folder)
+
+
+@main_router.handles(messages.OpenRepo, lane=Lane.MAIN)
+def open_repo(message: messages.OpenRepo, services: Services) -> Iterator[messages.OpenRepoReply]:
+    """Open a session; it starts after the reply, so that sessionPrepared can only follow it."""
+    repo = services.repos.find(message.repo_name)
+    require_repo_folder(repo)
+    services.workspaces.keep_registered(repo)
+    session = services.supervisor.open(message.session_id, repo)
+    yield messages.OpenRepoReply(repo_name=repo.name, path=str(repo.path))
+    session.start()
+
+
+def _cancel_session(message: messages.CloseRepo, services: Services) -> None:
+    services.supervisor.cancel(message.window)
+
+
+@main_router.handles(messages.CloseRepo, lane=Lane.MAIN, on_arrival=_cancel_session)
+def close_repo(message: messages.CloseRepo, services: Services) -> HandlerReply:
+    """End a session; its work was cancelled when the message arrived."""
+    services.supervisor.close(message.window)
+    return HandlerReply(echo={"sessionId": message.window, "windowId": message.window})
+
+
+@main_router.handles(messages.DeleteRepo, lane=Lane.MAIN)
+def delete_repo(message: messages.DeleteRepo, services: Services) -> None:
+    """Unregister the repository, end its sessions, discard its index; keep a folder of the user."""
+    repo = services.repos.remove(message.repo_name)
+    services.supervisor.close_repo(repo.id, SESSIONS_CLOSE_TIMEOUT_SECONDS)
+    services.agents.use_if_created(
+        lambda agents: agents.stop_folder(repo.path, SESSIONS_CLOSE_TIMEOUT_SECONDS)
+    )
+    services.workspaces.discard_index(repo.id)
+    services.workspaces.discard_clone(repo.path)

@@ -8,7 +8,7 @@ from typing import Any
 from codekernel.dispatch.requests import StreamedReply
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import build_embedding_text, format_chunk_metadata
-from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path
+from codekernel.domain.untrusted_text import decode_path, encode_path, resolve_encoded_path
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router, session_router
 from codekernel.indexing.index_map import IndexMap, build_index_map
@@ -25,6 +25,7 @@ from codekernel.protocol.messages.search import (
     FindNamesReply,
     FoundFileName,
     FoundName,
+    GainEntry,
     GetChunksInfo,
     GetIndexMap,
     GetIndexMapReply,
@@ -46,11 +47,16 @@ from codekernel.protocol.messages.search import (
     SearchRepos,
     SearchReposReply,
     SkippedFile,
+    TuneRanking,
+    TuneRankingReply,
 )
+from codekernel.runtime.repository_search import search_repos, select_repositories
 from codekernel.runtime.sessions import Session
 from codekernel.search.facets import Counts, Facets, count_facets
+from codekernel.search.federation import FederatedQuery
 from codekernel.search.highlight import Highlighter, build_search_result
 from codekernel.search.name_finder import FoundSymbol, find_file_names, find_symbols
+from codekernel.search.ranking_weights import delete_weights, write_weights
 from codekernel.storage.catalog.catalog import Catalog
 
 # A chunk has one id, and one more for each further config of the same chunk size: far apart, and
@@ -67,9 +73,8 @@ MAX_TIMED_TEXTS = 48
 @session_router.handles(Search, lane=Lane.SESSION)
 def search(message: Search, session: Session) -> SearchReply:
     """Rank the repository's chunks."""
-    from codekernel.runtime.repository_search import select_repositories  # noqa: PLC0415 - heavy
-
-    select_repositories([session.repo], None, message.query)  # what repo: says must be this one
+    if "repo:" in message.query:  # what it says must be this one
+        select_repositories([session.repo], None, message.query)
     limit = message.limit or session.services.settings.current.search_limit
     workspace = session.workspace
     searcher = workspace.searcher if message.semantic else workspace.narrow_searcher()
@@ -123,9 +128,6 @@ def find_names(message: FindNames, session: Session) -> FindNamesReply:
 @main_router.handles(SearchRepos, lane=Lane.OWN_THREAD)
 def search_several(message: SearchRepos, services: Services) -> SearchReposReply:
     """Rank the chunks of several repositories together."""
-    from codekernel.runtime.repository_search import search_repos, select_repositories  # noqa: PLC0415 - heavy
-    from codekernel.search.federation import FederatedQuery  # noqa: PLC0415
-
     repos = select_repositories(services.repos.list_all(), message.repos, message.query)
     limit = message.limit or services.settings.current.search_limit
     asked = FederatedQuery(message.query, limit, message.accuracy, message.semantic)
@@ -199,6 +201,31 @@ def measure_embedding(message: MeasureEmbedding, session: Session) -> MeasureEmb
     timed = texts[:MAX_TIMED_TEXTS]
     seconds = found[0].measure_embedding(timed) if timed else 0.0
     return MeasureEmbeddingReply(seconds_per_chunk=seconds / max(1, len(timed)))
+
+
+@session_router.handles(TuneRanking, lane=Lane.OWN_THREAD)
+def tune_ranking(message: TuneRanking, session: Session) -> TuneRankingReply:
+    """Learn weights from questions and keep them if they hold; without questions, forget them."""
+    from codekernel.search.tuning import learn_weights  # noqa: PLC0415 - seldom needed
+
+    searcher, folder = session.workspace.searcher, session.workspace.index.store.folder
+    questions = [
+        (each.text, frozenset(map(decode_path, each.file_paths))) for each in message.questions
+    ]
+    learned = learn_weights(questions, searcher.prepare, session.cancel)
+    if learned.holds:
+        write_weights(folder, learned.weights)
+    elif not questions:
+        delete_weights(folder)
+    return TuneRankingReply(
+        kept=learned.holds,
+        weights=asdict(learned.weights),
+        trained=learned.trained_count,
+        set_aside=learned.set_aside_count,
+        before=learned.before,
+        training_gain=GainEntry(**asdict(learned.training_gain)),
+        gain=GainEntry(**asdict(learned.gain)),
+    )
 
 
 @session_router.handles(PauseIndexing, lane=Lane.SESSION)

@@ -1,11 +1,10 @@
-"""API keys, settings, models and hardware.
+"""API keys, settings, the models they name, hardware.
 
 Keys are stored on the settings lane, because checkSettings asks for the key just set.
 """
 
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.settings import GenerationModel, ModelKind
-from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router
 from codekernel.llm.presets import MODEL_PRESETS
 from codekernel.protocol.envelope import convert_values
@@ -26,19 +25,6 @@ def get_api_key(message: messages.GetApiKey, services: Services) -> messages.Get
     return messages.GetApiKeyReply(api_key=services.keys.get(message.name))
 
 
-@main_router.handles(messages.TestApi, lane=Lane.OWN_THREAD)
-def test_api(message: messages.TestApi, services: Services) -> None:
-    """Call the endpoint once with the given key."""
-    from codekernel.llm.endpoint import probe_endpoint  # noqa: PLC0415 - heavy, seldom needed
-
-    probe_endpoint(
-        model_name=message.endpoint_model,
-        url=message.url,
-        api_key=message.key if message.key_name is None else _read_stored_key(message, services),
-        cancel=services.stopping,
-    )
-
-
 @main_router.handles(messages.GetModelPresets, lane=Lane.OWN_THREAD)
 def get_model_presets(
     message: messages.GetModelPresets, services: Services
@@ -48,50 +34,11 @@ def get_model_presets(
     return messages.GetModelPresetsReply(presets=entries)
 
 
-@main_router.handles(messages.ListEndpointModels, lane=Lane.OWN_THREAD)
-def list_endpoint_models(
-    message: messages.ListEndpointModels, services: Services
-) -> messages.ListEndpointModelsReply:
-    """Ask the endpoint for its models."""
-    from codekernel.llm.model_list import list_models  # noqa: PLC0415 - heavy, seldom needed
-
-    key = message.api if message.key_name is None else _read_stored_key(message, services)
-    models = list_models(message.url, key, services.stopping)
-    return messages.ListEndpointModelsReply(
-        models=convert_values(models, list[messages.EndpointModelEntry])
-    )
-
-
-@main_router.handles(messages.FindLocalServers, lane=Lane.OWN_THREAD)
-def find_local_servers(
-    message: messages.FindLocalServers, services: Services
-) -> messages.FindLocalServersReply:
-    """Ask the usual ports of this machine."""
-    from codekernel.llm.model_list import find_local_servers as find  # noqa: PLC0415 - heavy, seldom needed
-
-    servers = convert_values(find(services.stopping), list[messages.LocalServerEntry])
-    return messages.FindLocalServersReply(servers=servers)
-
-
 @main_router.handles(messages.OfferModel, lane=Lane.SETTINGS)
 def offer_model(message: messages.OfferModel, services: Services) -> None:
     """Keep a chat model in memory."""
     model = GenerationModel(message.name, message.model_name, message.url, needs_key=False)
     services.offered_models.add(model, message.api_key)
-
-
-def _read_stored_key(
-    message: messages.TestApi | messages.ListEndpointModels, services: Services
-) -> str:
-    """Return the key under ``keyName``, only for the address it is already used at."""
-    saved = {
-        model.url
-        for model in services.settings.current.generation_models
-        if model.name == message.key_name
-    }
-    if message.url not in saved:
-        raise WrongParam("The address is not the one that is saved; enter the key again to try it.")
-    return services.keys.get(message.key_name or "")
 
 
 @main_router.handles(messages.CheckSettings, lane=Lane.SETTINGS)

@@ -376,7 +376,7 @@ class EmbedWorker:
         self._close_indexes(self.swap.finish_swap())
         configs = {index.config for index in self.swap.current}
         if is_opened and configs == set(self._plan.configs):
-            used = {index.folder_name for index in self.swap.current}
+            used = {index.name for index in self.swap.current}
             delete_unused_vectors(self._store, used, is_certain=self._plan.is_certain)
 
     def _maintain(self) -> None:

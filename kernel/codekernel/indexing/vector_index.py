@@ -111,8 +111,8 @@ class VectorIndex:
             # Of a remote model it is not known, and its standby may answer for it.
             self._has_contextual_model = bool(local and local.folder.is_contextual)
             model = self.embedder.fingerprint[:16]
-            self.folder_name = f"{model}-{config.max_chunk_chars}"
-            self._folder = store.vectors_folder(self.folder_name)
+            self.name = f"{model}-{config.max_chunk_chars}"
+            self._folder = store.vectors_folder(self.name)
             self.table = self._open_table(local)
             self._model = opening.pop_all()
         shared = store.shared_vectors_file(model)
@@ -120,7 +120,7 @@ class VectorIndex:
         self._get_team_vectors = get_team_vectors
         self.embedded_count = 0  # since it was opened
         self._embedded_count = self._adopted_count = 0
-        self._source_name = f"{store.folder.name}/{self.folder_name}"
+        self._source_name = f"{store.folder.name}/{self.name}"
         self._close_guard = CloseGuard()
 
     @property

@@ -4,7 +4,6 @@ Probe an endpoint with the smallest possible request before it is saved.
 """
 
 import time
-from collections.abc import Sequence
 from urllib.parse import SplitResult, urlsplit
 
 import httpx
@@ -13,7 +12,8 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import NetworkError, TestFailed, WrongParam
 from codekernel.llm.http_client import DEFAULT_TIMEOUTS, build_chat_request, make_http_client
 from codekernel.llm.http_request import (
-    RETRY_BACKOFF_SECONDS,
+    DEFAULT_RETRIES,
+    RetryPolicy,
     read_response,
     send_with_retry,
 )
@@ -97,7 +97,7 @@ def probe_endpoint(  # noqa: PLR0913 - three facts of the endpoint, and what a t
     url: str,
     api_key: str,
     cancel: CancelToken,
-    backoff_seconds: Sequence[float] = RETRY_BACKOFF_SECONDS,
+    retries: RetryPolicy = DEFAULT_RETRIES,
     timeouts: httpx.Timeout = DEFAULT_TIMEOUTS,
 ) -> None:
     """Return if the endpoint completes a chat; else raise TestFailed with the reason."""
@@ -113,7 +113,7 @@ def probe_endpoint(  # noqa: PLR0913 - three facts of the endpoint, and what a t
         with make_http_client(timeouts) as client:
             request = build_chat_request(client, endpoint, api_key=api_key, payload=payload)
             response = send_with_retry(
-                client, request, cancel=cancel, ends_at=ends_at, backoff_seconds=backoff_seconds
+                client, request, cancel=cancel, ends_at=ends_at, retries=retries
             )
             answer = read_response(response, cancel=cancel, ends_at=ends_at)
     except (WrongParam, NetworkError) as error:

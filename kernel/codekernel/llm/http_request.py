@@ -58,18 +58,28 @@ RETRYABLE_STATUSES = frozenset({429, 500, 502, 503, 504})
 # The waits the front end's earlier kernel made.
 RETRY_BACKOFF_SECONDS = (0.5, 1.0, 2.0)
 
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long to wait before each retry, and after which statuses there is one."""
+
+    backoff_seconds: Sequence[float] = RETRY_BACKOFF_SECONDS
+    statuses: Collection[int] = RETRYABLE_STATUSES
+
+
+DEFAULT_RETRIES = RetryPolicy()
+
 # An attempt may begin just before the deadline; it then has this long for each of its phases.
 MIN_TIMEOUT_SECONDS = 1.0
 
 
-def send_with_retry(  # noqa: PLR0913 - one request, and what a retry depends on
+def send_with_retry(
     client: httpx.Client,
     request: httpx.Request,
     *,
     cancel: CancelToken,
     ends_at: float,
-    backoff_seconds: Sequence[float] = RETRY_BACKOFF_SECONDS,
-    retryable_statuses: Collection[int] = RETRYABLE_STATUSES,
+    retries: RetryPolicy = DEFAULT_RETRIES,
 ) -> httpx.Response:
     """Return the response, whatever its status and still open: the caller reads and closes it.
 
@@ -79,13 +89,13 @@ def send_with_retry(  # noqa: PLR0913 - one request, and what a retry depends on
     """
     route = get_route(request)
     limits = dict(request.extensions["timeout"])
-    for wait in (*backoff_seconds, None):
+    for wait in (*retries.backoff_seconds, None):
         if cancel.is_cancelled:
             raise NetworkError(explain_stopped(route))
         left = max(ends_at - time.monotonic(), MIN_TIMEOUT_SECONDS)
         request.extensions["timeout"] = {phase: min(limits[phase], left) for phase in limits}
         outcome = _send_once(client, request)
-        backoff = None if wait is None else _compute_backoff(outcome, wait, retryable_statuses)
+        backoff = None if wait is None else _compute_backoff(outcome, wait, retries.statuses)
         if backoff is None or backoff >= ends_at - time.monotonic():
             break
         if isinstance(outcome, httpx.Response):
@@ -326,7 +336,7 @@ class StreamingRequest:
             request,
             cancel=cancel,
             ends_at=ends_at,
-            backoff_seconds=timeouts.retry_backoff_seconds,
+            retries=RetryPolicy(timeouts.retry_backoff_seconds),
         )
         if response.status_code != httpx.codes.OK:
             self.error_response = read_response(response, cancel=cancel, ends_at=ends_at)

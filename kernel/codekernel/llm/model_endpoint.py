@@ -19,7 +19,12 @@ from codekernel.llm.http_client import (
     RequestRoute,
     build_chat_request,
 )
-from codekernel.llm.http_request import EndpointResponse, read_response, send_with_retry
+from codekernel.llm.http_request import (
+    EndpointResponse,
+    RetryPolicy,
+    read_response,
+    send_with_retry,
+)
 from codekernel.llm.network_errors import explain_timeout
 from codekernel.llm.response_errors import explain_error_response, format_host, quote_response
 from codekernel.masking.masker import list_request_secrets
@@ -118,8 +123,7 @@ class ModelEndpoint:
                     request,
                     cancel=cancel,
                     ends_at=ends_at,
-                    backoff_seconds=backoff_seconds,
-                    retryable_statuses=OVERLOAD_STATUSES,
+                    retries=RetryPolicy(backoff_seconds, OVERLOAD_STATUSES),
                 )
                 answer = read_response(
                     response, cancel=cancel, ends_at=ends_at, max_bytes=MAX_ANSWER_BYTES

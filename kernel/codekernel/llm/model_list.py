@@ -14,7 +14,12 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import NetworkError, TestFailed, WrongParam
 from codekernel.llm.endpoint import CHAT_PATH, resolve_chat_url, resolve_ollama_url
 from codekernel.llm.http_client import build_list_request, make_http_client
-from codekernel.llm.http_request import EndpointResponse, read_response, send_with_retry
+from codekernel.llm.http_request import (
+    EndpointResponse,
+    RetryPolicy,
+    read_response,
+    send_with_retry,
+)
 from codekernel.llm.presets import MODEL_PRESETS, ModelPreset
 from codekernel.llm.response_errors import explain_status, explain_unexpected_list
 from codekernel.masking.masker import list_request_secrets
@@ -73,7 +78,7 @@ def list_models(
         with make_http_client(httpx.Timeout(seconds), is_local=is_local) as client:
             request = build_list_request(client, resolve_list_url(url), api_key=api_key)
             response = send_with_retry(
-                client, request, cancel=cancel, ends_at=ends_at, backoff_seconds=()
+                client, request, cancel=cancel, ends_at=ends_at, retries=RetryPolicy(())
             )
             answer = read_response(
                 response, cancel=cancel, ends_at=ends_at, max_bytes=MAX_LIST_BYTES

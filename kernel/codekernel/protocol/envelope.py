@@ -195,7 +195,8 @@ def encode_ascii_json(outgoing: OutgoingEnvelope | ReplyData) -> bytes:
 
 def _escape_non_ascii(error: UnicodeError) -> tuple[str, int]:
     """Write the characters that ASCII lacks as JSON escapes."""
-    assert isinstance(error, UnicodeEncodeError)  # noqa: S101 - what the codec machinery promises
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
     escaped = json.dumps(error.object[error.start : error.end])
     return escaped[1:-1], error.end
 

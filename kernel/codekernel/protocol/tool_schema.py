@@ -41,9 +41,7 @@ def build_json_schema(declaration: type[object]) -> JsonSchema:
     for definition in whole.get("$defs", {}).values():
         _describe_fields(definition)
     schema = _inline_references(whole, whole.get("$defs", {}))
-    assert isinstance(schema, dict)  # noqa: S101 - an object's schema is one
-    schema.setdefault("properties", {})
-    return schema
+    return schema if "properties" in schema else {**schema, "properties": {}}
 
 
 def parse_json_object(text: str | bytes) -> dict[str, Any]:
@@ -92,7 +90,7 @@ def _describe_fields(definition: JsonSchema) -> None:
         definition["description"] = summary.strip()
 
 
-def _inline_references(node: object, definitions: Mapping[str, Any]) -> object:
+def _inline_references(node: object, definitions: Mapping[str, Any]) -> Any:
     """The schema with each reference replaced by what it refers to; ours are never circular."""
     if isinstance(node, list | tuple):
         return [_inline_references(each, definitions) for each in node]

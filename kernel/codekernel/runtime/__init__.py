@@ -15,11 +15,9 @@ Modules, in the order data meets them:
     sessions.py       one worker thread and inbox per window, and the table of them
     agent_windows.py  what windows use of the agents of the kernel
     index_folders.py  the indexes on disk, and which of them nobody uses
-    folder_list.py    folders of this machine to choose from
-    repo_folders.py   the folder of a repository: checks, and registering it
+    repo_folders.py   folders to choose from, and those of repositories: checks, registering
     workspaces.py     the open workspaces
     workspace.py      what the sessions on one repository share
-    remote_reranking.py  a reranker behind an address
     repository_search.py  one search of several repositories
     savings.py        what agents did not read because they searched
 """

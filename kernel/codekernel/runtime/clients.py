@@ -51,7 +51,7 @@ class ClientInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Client:
-    """An attached program; built by app.py."""
+    """An attached program; built by app/."""
 
     info: ClientInfo
     channel: Channel
@@ -115,7 +115,7 @@ class Client:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModeClient:
-    """An attached program that speaks another protocol; built by app.py.
+    """An attached program that speaks another protocol; built by app/.
 
     ``serve`` answers its lines until they end.
     """

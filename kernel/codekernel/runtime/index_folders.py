@@ -2,10 +2,11 @@
 
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import starmap
 from pathlib import Path
 
 from codekernel.domain.index import Repo
@@ -14,6 +15,7 @@ from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.safe_files import (
     create_private_file,
     make_private_parents,
+    measure_folder,
     read_size,
     write_bytes_atomically,
 )
@@ -26,6 +28,10 @@ USED_FILE = "used"
 SEARCH_ONLY_FILE = "search-only"
 
 _DAY_SECONDS = 24 * 60 * 60
+
+
+# The files, chunks and skipped files of an index; raises StorageError.
+CountContents = Callable[[Path], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +86,36 @@ def mark_kept(folder: Path) -> None:
 
 
 def list_index_folders(
-    user_data: UserData, repos: Sequence[Repo], own_repo_ids: Collection[int]
+    user_data: UserData,
+    repos: Sequence[Repo],
+    own_repo_ids: Collection[int],
+    count_contents: CountContents,
 ) -> list[IndexFolder]:
     """Return the index of each repository, also of those that have none yet, then the others.
 
     ``own_repo_ids`` are those that this process has open.
     """
+
+    def describe(folder: Path, repo: Repo | None) -> IndexFolder:
+        try:
+            files, chunks, _ = count_contents(folder)
+        except StorageError:
+            files = chunks = 0
+        root = repo.path if repo else _read_root(folder)
+        is_own = repo is not None and repo.id in own_repo_ids
+        return IndexFolder(
+            folder=folder,
+            repo=repo,
+            root=root,
+            files=files,
+            chunks=chunks,
+            size_bytes=measure_folder(folder),
+            used_at=_read_used_at(folder),
+            is_gone=root is not None and not root.is_dir(),
+            is_search_only=(folder / SEARCH_ONLY_FILE).exists(),
+            is_busy=not is_own and _is_locked(folder),
+        )
+
     by_folder = {user_data.repo_index_folder(repo.id): repo for repo in repos}
     there = user_data.indexes_folder
     others = sorted(
@@ -93,11 +123,7 @@ def list_index_folders(
         for each in (there.iterdir() if there.is_dir() else ())
         if each.is_dir() and each not in by_folder
     )
-    described = [
-        _describe(folder, repo, is_own=repo.id in own_repo_ids)
-        for folder, repo in by_folder.items()
-    ]
-    return described + [_describe(folder, None) for folder in others]
+    return [*starmap(describe, by_folder.items()), *(describe(folder, None) for folder in others)]
 
 
 def select_unused(
@@ -114,28 +140,6 @@ def select_unused(
             yield index, "no repository is registered for it"
         elif days > max_days and (index.size_bytes or index.is_search_only):
             yield index, f"not used for {days:.0f} days"
-
-
-def _describe(folder: Path, repo: Repo | None, *, is_own: bool = False) -> IndexFolder:
-    from codekernel.storage.index_examination import count_index_contents  # noqa: PLC0415 - heavy
-
-    try:
-        files, chunks, _ = count_index_contents(folder)
-    except StorageError:
-        files = chunks = 0
-    root = repo.path if repo else _read_root(folder)
-    return IndexFolder(
-        folder=folder,
-        repo=repo,
-        root=root,
-        files=files,
-        chunks=chunks,
-        size_bytes=_measure(folder),
-        used_at=_read_used_at(folder),
-        is_gone=root is not None and not root.is_dir(),
-        is_search_only=(folder / SEARCH_ONLY_FILE).exists(),
-        is_busy=not is_own and _is_locked(folder),
-    )
 
 
 def _read_root(folder: Path) -> Path | None:
@@ -159,17 +163,6 @@ def _is_locked(folder: Path) -> bool:
         return False
     finally:
         lock.release()
-
-
-def _measure(folder: Path) -> int:
-    total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(where, name)).st_size  # noqa: PTH118 - twice as fast
-            except OSError:  # it is gone meanwhile
-                continue
-    return total
 
 
 def _read_used_at(folder: Path) -> float:

@@ -2,33 +2,28 @@
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codekernel.domain.concurrency import CancelToken, Lazy, make_switch_interval_setter
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.settings.live import LiveSettings
-from codekernel.settings.offered_models import OfferedModels
+from codekernel.settings.live import LiveSettings, OfferedModels
+from codekernel.storage.safe_files import remove_stale_temporaries
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, Vault
 
 if TYPE_CHECKING:  # costs a third of a second
-    from codekernel.agent.turns import AgentTurns
     from codekernel.base.base_session import BaseSession, RepositoryBase
     from codekernel.conversation.conversations import Conversations
     from codekernel.indexing.index_plan import IndexPlan
     from codekernel.inference.model_pool import ModelPool
     from codekernel.packs.pack_opening import PackOpener
     from codekernel.remote.remote_models import RemoteModels
+    from codekernel.search.remote_reranking import RemoteRerankers
     from codekernel.sharing.team import Team
     from codekernel.sharing.team_vectors import TeamVectors
-
-
-def preload_modules() -> None:
-    """Import what the first openRepo needs, before it arrives."""
-    import_module("codekernel.runtime.workspace")
 
 
 @cache
@@ -77,18 +72,22 @@ class TeamServices:
 
             return PackOpener(self._team(), user_data.sharing_folder)
 
-        def open_remote_models() -> "RemoteModels":
-            from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415 - with the first
+        def open_remote() -> "RemoteRerankers":
+            from codekernel.search import remote_reranking  # noqa: PLC0415 - with the first
 
-            return RemoteModels(user_data, keys.get)
+            return remote_reranking.open_remote_rerankers(user_data, keys.get)
 
         self._settings, self._environ = settings, environ
-        self.get_remote_models = Lazy(open_remote_models)
+        self.get_remote_rerankers = Lazy(open_remote)
         self._team, self._packs = Lazy(open_team), Lazy(open_packs)
 
     def get_vectors(self, model: str, dimensions: int) -> "TeamVectors | None":
         """Return the team's vectors of a model."""
         return self._team().get_vectors(model, dimensions)
+
+    def get_remote_models(self) -> "RemoteModels":
+        """Return the models behind addresses."""
+        return self.get_remote_rerankers().models
 
     def make_base_session(self, root: Path) -> "BaseSession | None":
         """Return what opens the base of the settings for a repository; None if none is named."""
@@ -130,14 +129,9 @@ def make_workspaces(
 
 
 def remove_unfinished_writes(user_data: UserData) -> None:
-    """Remove the temporary files of agents that were killed."""
+    """Remove the temporary files of kernels and agents that were killed."""
     from codekernel.agent.workspace.atomic_write import TemporaryFileLog  # noqa: PLC0415 - after the start
 
     TemporaryFileLog.from_user_data(user_data.root).remove_stale()
-
-
-def open_agent_turns(user_data: UserData, conversations: "Conversations") -> "AgentTurns":
-    """The agents' turns in these conversations."""
-    from codekernel.agent.turns import AgentTurns  # noqa: PLC0415 - with the first task
-
-    return AgentTurns(user_data.root, conversations)
+    with suppress(OSError):
+        remove_stale_temporaries(user_data.root)

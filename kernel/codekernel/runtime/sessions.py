@@ -29,7 +29,7 @@ from codekernel.storage.vault.vault import UsageLedger
 if TYPE_CHECKING:  # 0.1 s to import, which the first question can wait for and openRepo cannot
     from codekernel.agent.turns import AgentTurns
     from codekernel.conversation.conversations import Conversations
-    from codekernel.conversation.retriever import RepositoryAccess
+    from codekernel.conversation.repository_access import RepositoryAccess
     from codekernel.runtime.workspace import Workspace
 
 logger = logging.getLogger(__name__)

@@ -1,166 +1,32 @@
-"""The workspace of a repository: index, searchers, reranker and call graph.
+"""The workspace of a repository: index, searchers and call graph.
 
 Its imports are heavier than the start of the kernel: it is imported with the first repository.
 """
 
 import logging
-import threading
-from collections.abc import Callable, Collection, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from codekernel.base.base_session import BaseSession
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
-from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, Lazy
+from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.index import EndpointAsk, Hit, Repo
-from codekernel.domain.settings import (
-    ModelKind,
-    ModelSource,
-    Performance,
-    RemoteModel,
-    Settings,
-)
-from codekernel.errors import InvalidModel
+from codekernel.domain.settings import Settings
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.runtime.workspaces import WorkspaceParts
 from codekernel.search.highlight import build_highlighter
-from codekernel.search.pipeline import RerankFunction, Searcher
-from codekernel.search.ranking import weigh_cosines, weigh_probabilities
+from codekernel.search.pipeline import Searcher
+from codekernel.search.reranking import SelectedReranker
 from codekernel.search.retrieval import NarrowedIndexView
-from codekernel.settings.live import LiveSettings
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
-    from codekernel.agent.code_queries.context import RepositoryContext
     from codekernel.callgraph.graph import LiveCallGraph
-    from codekernel.conversation.retriever import RepositoryAccess
-    from codekernel.inference.model_pool import ModelPool
-    from codekernel.remote.remote_models import RemoteModels
-    from codekernel.runtime.late_services import TeamServices
 
 logger = logging.getLogger(__name__)
-
-
-class _SelectedModel(NamedTuple):
-    source: ModelSource
-    kind: ModelKind
-    performance: Performance
-    standby: Path | None
-
-
-class SelectedReranker:
-    """Weighs texts by the selected reranker; by none if it cannot be used.
-
-    An embedding model compares query and text, a cross-encoder reads them together.
-    """
-
-    def __init__(
-        self,
-        root: Path,
-        settings: LiveSettings,
-        get_model_pool: "Callable[[], ModelPool]",
-        get_remote_models: "Callable[[], RemoteModels] | None",
-    ) -> None:
-        self._root = root
-        self._settings = settings
-        self._get_model_pool, self._get_remote_models = get_model_pool, get_remote_models
-        self._cancel = CancelToken()
-        self._resources = ExitStack()
-        self._loaded: tuple[_SelectedModel, RerankFunction | None] | None = None
-        self._load_lock = threading.Lock()
-
-    def __call__(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """Return the evidence that each text answers; empty without a reranker."""
-        choice = _find_selected_model(self._settings.current)
-        if choice is None:
-            return ()
-        with self._load_lock:
-            weigh = self._load(choice)
-        return weigh(query, texts) if weigh else ()
-
-    def list_asks(self) -> tuple[EndpointAsk, ...]:
-        """Return what a remote reranker would be sent, if somebody allows it."""
-        choice = _find_selected_model(self._settings.current)
-        if choice is None or not isinstance(choice.source, RemoteModel):
-            return ()
-        if self._get_remote_models is None:
-            return ()
-        from codekernel.runtime.remote_reranking import describe_rerank_ask  # noqa: PLC0415 - heavy, seldom needed
-
-        ask = describe_rerank_ask(self._root, choice.source, self._get_remote_models())
-        return (ask,) if ask else ()
-
-    def answer_ask(self, model: str, *, allowed: bool) -> bool:
-        """Keep whether a remote reranker may be sent the repository; false if it is not in use."""
-        choice = _find_selected_model(self._settings.current)
-        source = choice.source if choice else None
-        if not isinstance(source, RemoteModel) or source.name != model:
-            return False
-        if self._get_remote_models is None:
-            return False
-        from codekernel.remote.consents import ConsentKey  # noqa: PLC0415 - seldom needed
-
-        key = ConsentKey.of(self._root, source)
-        self._get_remote_models().consents.set(key, allowed=allowed)
-        return True
-
-    def close(self) -> None:
-        """Close the model."""
-        self._cancel.cancel()
-        with self._load_lock:
-            self._resources.close()
-            self._loaded = None
-
-    def _load(self, choice: _SelectedModel) -> RerankFunction | None:
-        if self._loaded and self._loaded[0] == choice:
-            return self._loaded[1]
-        self._resources.close()
-        weigh: RerankFunction | None = None
-        try:
-            weigh = self._load_model(choice)
-        except InvalidModel as error:
-            logger.warning("the selected reranker is not used: %s", error)
-        self._loaded = (choice, weigh)
-        return weigh
-
-    def _load_model(self, choice: _SelectedModel) -> RerankFunction:
-        if not isinstance(choice.source, RemoteModel):
-            return self._load_local(choice.source, choice.kind, choice.performance)
-        if self._get_remote_models is None:
-            raise InvalidModel(f"{choice.source.name} is remote, and nothing is sent from here")
-        from codekernel.runtime.remote_reranking import RemoteReranking  # noqa: PLC0415 - heavy, seldom needed
-
-        load_standby: Lazy[RerankFunction | None] = Lazy(lambda: self._load_standby(choice))
-        remote = RemoteReranking(
-            self._root, choice.source, choice.kind, self._get_remote_models(), load_standby
-        )
-        self._resources.callback(remote.close)
-        return remote
-
-    def _load_standby(self, choice: _SelectedModel) -> RerankFunction | None:
-        if choice.standby is None:
-            return None
-        return self._load_local(choice.standby, ModelKind.EMBEDDING, choice.performance)
-
-    def _load_local(self, path: Path, kind: ModelKind, performance: Performance) -> RerankFunction:
-        pool, enter, cancel = self._get_model_pool(), self._resources.enter_context, self._cancel
-        if kind is ModelKind.EMBEDDING:
-            embedder = enter(pool.acquire_embedder(path, performance))
-            return lambda query, texts: weigh_cosines(
-                embedder.compute_cosines(query, texts, cancel)
-            )
-        reranker = enter(pool.acquire_reranker(path, performance))
-        return lambda query, texts: weigh_probabilities(reranker.score(query, texts, cancel))
-
-
-def _find_selected_model(settings: Settings) -> _SelectedModel | None:
-    models = {model.name: model for model in settings.local_models}
-    for config in settings.rerank_configs:
-        if config.is_selected and (model := models.get(config.model_name)):
-            standby = settings.standby_reranker
-            return _SelectedModel(model.source, model.kind, settings.performance, standby)
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +68,8 @@ class Workspace:
         chosen = [each for local, each in pairs if local.config.name in configs]
         return replace(searcher, index=NarrowedIndexView(searcher.index, chosen))
 
-    def build_repository_access(self, *, has_mirror: bool) -> "RepositoryAccess":
+    def build_repository_access(self, *, has_mirror: bool) -> RepositoryAccess:
         """Return the repository as a conversation needs it."""
-        from codekernel.conversation.retriever import RepositoryAccess  # noqa: PLC0415 - with the first question
 
         def search(query: str, limit: int, cancel: CancelToken) -> list[Hit]:
             return self.searcher.run_search(query, limit, cancel, accuracy=True).hits
@@ -219,18 +84,7 @@ class Workspace:
             has_mirror,
         )
 
-    def build_code_context(self, cancel: CancelToken) -> "RepositoryContext":
-        """Return the repository as a question about its code needs it."""
-        from codekernel.agent.code_queries.context import RepositoryContext  # noqa: PLC0415 - as above
-        from codekernel.agent.workspace.root import WorkspaceRoot  # noqa: PLC0415
-
-        def search(query: str, limit: int) -> list[Hit]:
-            return self.searcher.run_search(query, limit, cancel, accuracy=False).hits
-
-        root = WorkspaceRoot.from_path(self.repo.path)
-        return RepositoryContext(root, search, self._ask_calls, cancel)
-
-    def _ask_calls(
+    def ask_calls(
         self, question: CallChainQuery, cancel: CancelToken, seconds: float
     ) -> CallChainResult:
         """Ask the call graph, again while it still reads files: a person waits for the whole."""
@@ -251,18 +105,11 @@ class Workspace:
         logger.info("closed the workspace of %s", self.repo.name)
 
 
-def open_workspace(  # noqa: PLR0913 - what it is made of
-    repo: Repo,
-    folder: Path,
-    settings: LiveSettings,
-    get_model_pool: "Callable[[], ModelPool]",
-    throttle: BackgroundThrottle,
-    *,
-    team: "TeamServices | None" = None,
-) -> Workspace:
+def open_workspace(repo: Repo, folder: Path, parts: WorkspaceParts) -> Workspace:
     """Open the index in ``folder``; models and call graph are opened when they are needed."""
+    get_model_pool, throttle, settings = parts.get_model_pool, parts.throttle, parts.settings
     shared: dict[str, Any] = {}
-    if team:
+    if team := parts.team:
         shared = {
             "get_team_vectors": team.get_vectors,
             "restore_index": team.restore_index,
@@ -272,13 +119,13 @@ def open_workspace(  # noqa: PLR0913 - what it is made of
     if base:
         shared["elsewhere"] = base
     index = RepositoryIndex(repo.path, folder, get_model_pool, throttle, **shared)
-    get_remote_models = team.get_remote_models if team else None
+    get_remote = team.get_remote_rerankers if team else None
 
     def reconfigure(changed: Settings) -> None:
         index.reconfigure(build_index_plan(changed, is_certain=True))
 
     logger.info("opened the workspace of %s", repo.name)
-    reranker = SelectedReranker(repo.path, settings, get_model_pool, get_remote_models)
+    reranker = SelectedReranker(repo.path, lambda: settings.current, get_model_pool, get_remote)
     describe_gap = base.describe_gap if base else lambda: ""
     searcher = Searcher(
         repo.path, index, reranker, throttle, index.recover_from, describe_gap=describe_gap

@@ -5,6 +5,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,6 +15,7 @@ from codekernel.domain.index import Repo
 from codekernel.errors import StorageError
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
 from codekernel.runtime.index_folders import (
+    CountContents,
     IndexFolder,
     find_unregistered_index,
     list_index_folders,
@@ -41,6 +43,16 @@ MAX_LINGERING_CHUNKS = 100_000
 _DISCARDED_PREFIX = "discarded-"
 
 
+@dataclass(frozen=True, slots=True)
+class WorkspaceParts:
+    """What the open workspaces share."""
+
+    settings: LiveSettings
+    get_model_pool: "Callable[[], ModelPool]"
+    throttle: BackgroundThrottle
+    team: "TeamServices | None" = None
+
+
 class Workspaces:
     """The open workspaces, one per repository."""
 
@@ -54,13 +66,10 @@ class Workspaces:
     ) -> None:
         """``get_linger_seconds``: how long a workspace stays open after its last session."""
         self._user_data = user_data
-        self._team = team
         self._lingering = _LingeringWorkspaces(get_linger_seconds)
-        self._settings = settings
-        self._get_model_pool = get_model_pool
-        self.vector_sweeper = Lazy(self._open_sweeper)
         # A question to one repository slows down the indexing of all.
-        self._throttle = BackgroundThrottle()
+        self._parts = WorkspaceParts(settings, get_model_pool, BackgroundThrottle(), team)
+        self.vector_sweeper = Lazy(self._open_sweeper)
         self._workspaces: RefCounted[int, Workspace] = RefCounted(close=self._close_workspace)
 
     @contextmanager
@@ -94,9 +103,12 @@ class Workspaces:
         if root.parent.parent == self._user_data.clones_folder:
             shutil.rmtree(root.parent, ignore_errors=True)
 
-    def list_index_folders(self, repos: Sequence[Repo]) -> list[IndexFolder]:
+    def list_index_folders(
+        self, repos: Sequence[Repo], count_contents: CountContents
+    ) -> list[IndexFolder]:
         """Return what is on disk for repositories and without one."""
-        found = list_index_folders(self._user_data, repos, self._workspaces.list_keys())
+        own = self._workspaces.list_keys()
+        found = list_index_folders(self._user_data, repos, own, count_contents)
         return [each for each in found if not each.folder.name.startswith(_DISCARDED_PREFIX)]
 
     def keep_registered(self, repo: Repo) -> None:
@@ -152,21 +164,15 @@ class Workspaces:
 
     def build_plan(self) -> IndexPlan:
         """Return what the present settings ask of every index."""
-        return build_index_plan(self._settings.current, is_certain=self._settings.is_certain)
+        settings = self._parts.settings
+        return build_index_plan(settings.current, is_certain=settings.is_certain)
 
     def _open_workspace(self, repo: Repo) -> "Workspace":
         from codekernel.runtime.workspace import open_workspace  # noqa: PLC0415 - heavy
 
         folder = self._user_data.repo_index_folder(repo.id)
         mark_used(folder, repo.path)
-        return open_workspace(
-            repo,
-            folder,
-            self._settings,
-            self._get_model_pool,
-            self._throttle,
-            team=self._team,
-        )
+        return open_workspace(repo, folder, self._parts)
 
     def _delete_discarded(self) -> None:
         for folder in self._user_data.indexes_folder.glob(f"{_DISCARDED_PREFIX}*"):

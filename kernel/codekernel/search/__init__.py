@@ -17,16 +17,18 @@ Modules, in the order data meets them:
     boosts.py             boosts by defined names, paths and mentions; kinds of file lowered
     phrase_match.py       chunks in which words of the query stand word for word
     ranking.py            fusion, grouping by file, semantic refinement, reranker
-    file_kinds.py         what kind of file a path names
-    facets.py             what hits could be narrowed down to
-    name_finder.py        files and symbols by a part of their name
+    ranking_weights.py    how much each signal counts in one repository, if that was learned
+    reranking.py          the selected reranker
+    remote_reranking.py   rerankers behind addresses, and what they may be sent
     scopes.py             packages of a repository by their manifests
     facets.py             what hits have in common, counted
     name_finder.py        files and symbols by a part of their name
     related.py            code like a place
-    federation.py         several repositories as one ranking
+    federation.py         one ranking of several repositories
+    merged_index.py       several indexes as one
     highlight.py          hits as results of the protocol, with the words of the query marked
     git_history.py        commits of a repository, read without its git configuration
     line_history.py       the commits behind lines of a file
     evaluation.py         questions mined from commits, NDCG, recall, MRR
+    tuning.py             weights learned from those questions
 """

@@ -16,6 +16,7 @@ from itertools import takewhile
 from codekernel.domain.index import Chunk, IndexedChunk, Signal
 from codekernel.search.file_kinds import DATA_PATH, DOCUMENTATION_PATH, EXAMPLE_PATH, TEST_PATH
 from codekernel.search.query_parser import Query
+from codekernel.search.ranking_weights import DEFAULT_WEIGHTS, RankingWeights
 from codekernel.search.word_forms import stem, stem_words
 
 # The definition of the very name that was asked for beats everything else.
@@ -183,6 +184,7 @@ def apply_boosts(
     query: Query,
     fused: Mapping[int, FusedScore],
     chunks: Mapping[int, IndexedChunk],
+    weights: RankingWeights = DEFAULT_WEIGHTS,
     *,
     is_unnamed: bool = False,
 ) -> list[BoostedChunk]:
@@ -194,6 +196,7 @@ def apply_boosts(
     unit = max((lexical + semantic for _, (lexical, semantic) in found), default=0.0) or 1.0
     is_question = bool(_QUESTION.match(query.semantic_query))
     name_boost = NAME_PARTS_BOOST_OF_UNNAMED if is_unnamed else NAME_PARTS_BOOST
+    name_boost *= weights.name_parts
     files: dict[str, tuple[FileKind, float, Boosts]] = {}
     boosted: list[BoostedChunk] = []
     for chunk, (lexical, semantic) in found:
@@ -201,7 +204,7 @@ def apply_boosts(
         if path not in files:
             kind = classify_path(path)
             factor = _compute_file_factor(query, kind, is_question=is_question)
-            files[path] = kind, factor, _boost_path(query, kind)
+            files[path] = kind, factor, _boost_path(query, kind, weights)
         kind, factor, boosts = files[path]
         score = lexical + semantic
         signals = {LEXICAL: lexical, SEMANTIC: semantic}
@@ -238,16 +241,17 @@ def _boost_defined_names(
     return found
 
 
-def _boost_path(query: Query, file_kind: FileKind) -> Boosts:
+def _boost_path(query: Query, file_kind: FileKind, weights: RankingWeights) -> Boosts:
     """Compare the names of a file and its folders with the words of the query."""
     in_name, coverage = _compare_stems(query, file_kind.name_stems)
     in_folders = len(file_kind.folder_stems & query.stems)
     found: Boosts = ()
     if in_name and not query.symbol:
-        boost = FILE_NAME_BOOST * in_name / len(file_kind.name_stems)
+        boost = weights.file_name * FILE_NAME_BOOST * in_name / len(file_kind.name_stems)
         found = ((Signal.FILE_NAME, boost * math.sqrt(coverage)),)
     if in_folders:
-        found += ((Signal.FOLDER, FOLDER_BOOST * in_folders / len(query.stems)),)
+        boost = weights.folder * FOLDER_BOOST
+        found += ((Signal.FOLDER, boost * in_folders / len(query.stems)),)
     return found
 
 

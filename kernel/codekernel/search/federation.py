@@ -1,42 +1,40 @@
-"""One ranking of several repositories, each searched by its own pipeline, whose order stays.
+"""One ranking of several repositories: they are searched as if they were one.
 
-A score says how a hit compares with the others of its repository, so scores of two repositories
-are not comparable. What makes them so is how well the first hits of a repository answer: the share
-of the query's terms that stand in them, the rare ones of all repositories counting most, and their
-cosines, which one model measures everywhere alike. A repository's scores are multiplied by that,
-relative to the best repository.
+merged_index.py makes one index of theirs, which the pipeline of a repository ranks: a chunk is
+compared with all others by the same words, cosines and boosts. A repository that cannot be searched
+is left out and named. Exact strings and regexes are looked for in each repository by itself.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from heapq import nlargest
-from itertools import chain
-from statistics import fmean
-from typing import NamedTuple
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from typing import NamedTuple, TypeVar
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit, HitList
 from codekernel.errors import Cancelled, KernelError, WrongParam
-from codekernel.search.pipeline import Searcher
+from codekernel.search.filters import Filters
+from codekernel.search.merged_index import (
+    IndexMember,
+    MemberError,
+    MergedIndex,
+    ask_member,
+    restore_chunk,
+    split_number,
+)
+from codekernel.search.pipeline import MAX_ATTEMPTS, MAX_HITS, Searcher, rank_expression
 from codekernel.search.query_parser import parse_query
-from codekernel.search.query_syntax import parse_search_expression
-from codekernel.search.retrieval import SearchableIndex, SemanticIndex
-from codekernel.search.searchable import SearchableStore
+from codekernel.search.query_syntax import SearchExpression, parse_search_expression
+from codekernel.search.ranking import RankedChunk, drop_overlapping
+from codekernel.search.scopes import resolve_scopes
 
-# Of ten repositories in seven languages, 353 queries in English and Chinese, the right file among
-# the first ten and NDCG@10 (scripts/bench.py federation): ranks in turn .83 .36, scores as they are
-# .92 .68, with this evidence .97 .80, each repository searched alone .99 .90. The mean of the best
-# three of the first five hits .972 .805, of the first three .966 .797, the best of three .958 .798.
-EVIDENCE_HITS, BEST_HITS = 5, 3
-
-# How much of the evidence are cosines: none .955 .777, .3 .960 .790, .5 .960 .796, .7 .960 .793,
-# nothing else .960 .779 (with the best of the first three hits).
-COSINE_SHARE = 0.5
-
-# Searches at a time; more than cores, because some wait for an index.
-MAX_CONCURRENT_SEARCHES = 16
+# Repositories that are opened, or scanned for an exact string, at a time; more than cores, because
+# some wait for an index.
+MAX_CONCURRENT_REPOSITORIES = 16
 
 
 class RepositoryHit(NamedTuple):
@@ -50,6 +48,7 @@ class RepositoryOutcome(NamedTuple):
     """How the search of one repository went; ``error`` if it could not be searched."""
 
     repo_name: str
+    # Of the hits that are returned.
     hit_count: int = 0
     error: str = ""
     # What was not searched of it, as a sentence.
@@ -76,175 +75,182 @@ class FederatedQuery:
     semantic: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _CosineRecorder:
-    """Vectors that remember the cosines they found."""
-
-    vectors: SemanticIndex
-    cosines: dict[int, float] = field(compare=False)
-
-    @property
-    def is_contextual(self) -> bool:
-        """Return whether a contextual model made vectors of nearly all texts."""
-        return self.vectors.is_contextual
-
-    def search(self, query: str, k: int) -> list[tuple[int, float]]:
-        """Return the keys of the nearest texts and their cosines, best first."""
-        found = self.vectors.search(query, k)
-        for key, cosine in found:
-            self.cosines[key] = max(cosine, self.cosines.get(key, 0.0))
-        return found
-
-    def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
-        """Return whether a text is still to be embedded."""
-        return self.vectors.is_missing(text_hash, max_chunk_chars)
-
-
-@dataclass(frozen=True, slots=True)
-class _RecordedIndex:
-    """An index whose cosines are remembered, by the hash of the text."""
-
-    index: SearchableIndex
-    cosines: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def store(self) -> SearchableStore:
-        """Return the catalog and the lexical index."""
-        return self.index.store
-
-    @property
-    def vector_indexes(self) -> Sequence[SemanticIndex]:
-        """Return the vectors of the embedding configs that are ready."""
-        return [_CosineRecorder(each, self.cosines) for each in self.index.vector_indexes]
-
-
-@dataclass(frozen=True, slots=True)
-class _RankedRepository:
-    """What a repository answered, and what is needed to compare it with others."""
-
-    name: str
-    found: HitList
-    cosines: Mapping[int, float]
-    chunk_count: int = 0
-    # By stem, how many chunks have it.
-    matches: Mapping[str, int] = field(default_factory=dict)
-    # Of the first hits.
-    stems: Sequence[frozenset[str]] = ()
-
-
 # Returns the searcher of a repository, and what it lacks, as a sentence. Raises KernelError.
 OpenSearcher = Callable[[], tuple[Searcher, str]]
+
+
+Searchers = Mapping[str, Searcher]
+Errors = dict[str, KernelError]
+
+_Asked = TypeVar("_Asked")
+_Answer = TypeVar("_Answer")
 
 
 def search_repositories(
     repositories: Mapping[str, OpenSearcher], asked: FederatedQuery, cancel: CancelToken
 ) -> FederatedHits:
-    """Search repositories by name, all at once; one that fails does not keep the others back.
+    """Search repositories by name; one that fails does not keep the others back.
 
     Raises WrongParam if every one refuses the query, Cancelled.
     """
-    parse_search_expression(asked.text)  # refuses what no repository would understand
-
-    def search(name: str, open_searcher: OpenSearcher) -> tuple[_RankedRepository, str]:
-        searcher, gap = open_searcher()
-        return _search_one(name, searcher, asked, cancel), gap
-
-    ranked: list[_RankedRepository] = []
-    outcomes: list[RepositoryOutcome] = []
-    refusals: list[WrongParam] = []
-    workers = max(1, min(MAX_CONCURRENT_SEARCHES, len(repositories)))
-    with ThreadPoolExecutor(workers, thread_name_prefix="federation") as pool:
-        searches = {name: pool.submit(search, name, each) for name, each in repositories.items()}
-        for name, running in searches.items():
-            try:
-                one, gap = running.result()
-            except Cancelled:
-                raise
-            except KernelError as error:
-                refusals += [error] if isinstance(error, WrongParam) else []
-                outcomes.append(RepositoryOutcome(name, error=str(error)))
-            else:
-                ranked.append(one)
-                gap = gap or one.found.gap
-                outcomes.append(RepositoryOutcome(name, len(one.found.hits), gap=gap))
-    if refusals and len(refusals) == len(outcomes):
-        raise refusals[0]
-    hits = fuse_repositories(ranked, asked.limit)
-    terms = dict.fromkeys(chain.from_iterable(each.found.highlight_terms for each in ranked))
-    return FederatedHits(
-        hits, list(terms), outcomes, all(each.found.is_complete for each in ranked)
-    )
-
-
-def _search_one(
-    name: str, searcher: Searcher, asked: FederatedQuery, cancel: CancelToken
-) -> _RankedRepository:
-    recorded = _RecordedIndex(searcher.index)
-    recording = replace(searcher, index=recorded)
-    found = recording.run_search(asked.text, asked.limit, cancel, accuracy=asked.accuracy)
-    expression = parse_search_expression(asked.text)
-    if expression.is_literal or not found.hits:
-        return _RankedRepository(name, found, {})
-    lexical = searcher.index.store.lexical
-    return _RankedRepository(
-        name,
-        found,
-        recorded.cosines,
-        lexical.document_count,
-        lexical.count_matches(parse_query(expression.query_text).terms),
-        [
-            lexical.list_stems(f"{hit.chunk.path} {' '.join(hit.chunk.symbols)} {hit.content}")
-            for hit in found.hits[:EVIDENCE_HITS]
-        ],
-    )
-
-
-def fuse_repositories(ranked: Sequence[_RankedRepository], limit: int) -> list[RepositoryHit]:
-    """Return the best hits of all; those of one repository keep their order."""
-    ranked = [each for each in ranked if each.found.hits]
-    rarities = _weigh_terms(ranked)
-    evidence = [_measure_evidence(each, rarities) for each in ranked]
-    best = max(evidence, default=0.0)
-    fused = [
-        (repository.name, place, _scale(hit, weight / best if best else 1.0))
-        for repository, weight in zip(ranked, evidence, strict=True)
-        for place, hit in enumerate(repository.found.hits)
+    expression = parse_search_expression(asked.text)  # refuses what nobody would understand
+    asked = replace(asked, limit=min(asked.limit, MAX_HITS))
+    errors: Errors = {}
+    opened = _ask_each(repositories, lambda open_searcher: open_searcher(), errors)
+    searchers = {name: searcher for name, (searcher, _) in opened.items()}
+    is_complete = True
+    terms: Iterable[str] = parse_query(expression.query_text).terms
+    hits: list[RepositoryHit] = []
+    if expression.is_literal:
+        found = _find_literally(searchers, asked, cancel, errors)
+        hits = _take_best(found, asked.limit)
+        terms = dict.fromkeys(term for each in found.values() for term in each.highlight_terms)
+        is_complete = all(each.is_complete for each in found.values())
+    elif expression.query_text:
+        hits = _rank_together(searchers, expression, asked, errors)
+    if errors and all(isinstance(errors.get(name), WrongParam) for name in repositories):
+        raise next(iter(errors.values()))
+    counts = Counter(name for name, _ in hits)
+    outcomes = [
+        RepositoryOutcome(name, error=str(errors[name]))
+        if name in errors
+        else RepositoryOutcome(
+            name, counts[name], gap=opened[name][1] or searchers[name].describe_gap()
+        )
+        for name in repositories
     ]
-    fused.sort(key=lambda each: (-each[2].score, each[1], each[0]))
-    return [RepositoryHit(name, hit) for name, _, hit in fused[:limit]]
+    return FederatedHits(hits, list(terms), outcomes, is_complete)
 
 
-def _weigh_terms(ranked: Sequence[_RankedRepository]) -> dict[str, float]:
-    """Return the inverse document frequency of each term among the chunks of all."""
-    total = sum(each.chunk_count for each in ranked)
-    counts: dict[str, int] = {}
-    for each in ranked:
-        for stem, count in each.matches.items():
-            counts[stem] = counts.get(stem, 0) + count
-    return {
-        stem: math.log1p((total - count + 0.5) / (count + 0.5))
-        for stem, count in counts.items()
-        if count  # what nobody has distinguishes nobody
-    }
+def _ask_each(
+    asked: Mapping[str, _Asked], work: Callable[[_Asked], _Answer], errors: Errors
+) -> dict[str, _Answer]:
+    """Return the answers by name, asked at the same time; who has none is among the errors."""
+    under_way = {name: _load_executor().submit(work, each) for name, each in asked.items()}
+    answers: dict[str, _Answer] = {}
+    for name, running in under_way.items():
+        try:
+            answers[name] = running.result()
+        except Cancelled:
+            raise
+        except KernelError as error:
+            errors[name] = error
+    return answers
 
 
-def _measure_evidence(repository: _RankedRepository, rarities: Mapping[str, float]) -> float:
-    """Return how well the first hits answer, 0 to 1; 1 for what is found literally."""
-    if not repository.stems:
-        return 1.0
-    total = sum(rarities.values())
-    measured = []
-    for hit, stems in zip(repository.found.hits, repository.stems, strict=False):
-        covered = sum(rarity for stem, rarity in rarities.items() if stem in stems)
-        coverage = covered / total if total else 0.0
-        cosine = max(0.0, repository.cosines.get(hit.chunk.text_hash, 0.0))
-        measured.append((1 - COSINE_SHARE) * coverage + COSINE_SHARE * cosine)
-    return fmean(nlargest(BEST_HITS, measured))
+@cache
+def _load_executor() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MAX_CONCURRENT_REPOSITORIES, thread_name_prefix="federation")
 
 
-def _scale(hit: Hit, factor: float) -> Hit:
-    """Return the hit with its score multiplied before it is made 0..1."""
-    if hit.score >= 1.0:
-        return hit
-    score = factor * hit.score / (1 - hit.score)
-    return replace(hit, score=score / (score + 1))
+def _find_literally(
+    searchers: Searchers, asked: FederatedQuery, cancel: CancelToken, errors: Errors
+) -> dict[str, HitList]:
+    return _ask_each(
+        searchers,
+        lambda each: each.run_search(asked.text, asked.limit, cancel, accuracy=False),
+        errors,
+    )
+
+
+def _take_best(found: Mapping[str, HitList], limit: int) -> list[RepositoryHit]:
+    """Return the first hits of each repository in turn: all match, and none matches better."""
+    hits = [
+        (-hit.score, place, RepositoryHit(name, hit))
+        for name, each in found.items()
+        for place, hit in enumerate(each.hits)
+    ]
+    hits.sort(key=lambda each: (each[0], each[1], each[2].repo_name))
+    return [each[2] for each in hits[:limit]]
+
+
+def _rank_together(
+    searchers: Searchers, expression: SearchExpression, asked: FederatedQuery, errors: Errors
+) -> list[RepositoryHit]:
+    """Return the best hits of all; a repository that fails is left out and among the errors."""
+    remaining, attempts = dict(searchers), Counter[str]()
+    hits: list[RepositoryHit] = []
+    with ExitStack() as running:
+        for searcher in searchers.values():
+            running.enter_context(searcher.throttle.query_running())
+        for _ in range(MAX_ATTEMPTS * len(searchers)):
+            members = _list_members(remaining, expression.filters, errors)
+            try:
+                hits = _rank_once(members, remaining, expression, asked, errors)
+            except MemberError as failure:
+                member, cause = members[failure.place], failure.__cause__
+                attempts[member.name] += 1
+                is_last = attempts[member.name] == MAX_ATTEMPTS
+                if cause and not is_last and remaining[member.name].recover(cause, member.store):
+                    continue
+                if not isinstance(cause, KernelError):
+                    raise cause or failure from None
+                errors[member.name] = cause
+                del remaining[member.name]
+                continue
+            # Settings that changed meanwhile replaced chunks by those of another size.
+            if all(remaining[it.name].index.vector_indexes == it.vector_indexes for it in members):
+                break
+    return hits
+
+
+def _list_members(searchers: Searchers, filters: Filters, errors: Errors) -> list[IndexMember]:
+    """Return the indexes that have what the filters name."""
+    members: list[IndexMember] = []
+    for name, searcher in searchers.items():
+        index = searcher.index
+        vector_indexes, store = index.vector_indexes, index.store
+        own = replace(filters, repos=(), not_repos=(), is_readable=searcher.is_readable)
+        try:
+            own = resolve_scopes(own, store.catalog)
+        except KernelError as error:
+            errors[name] = error
+        else:
+            members.append(IndexMember(name, store, vector_indexes, own))
+    return members
+
+
+def _rank_once(
+    members: Sequence[IndexMember],
+    searchers: Searchers,
+    expression: SearchExpression,
+    asked: FederatedQuery,
+    errors: Errors,
+) -> list[RepositoryHit]:
+    merged = MergedIndex(members)
+    rerank = next(filter(None, (each.rerank for each in searchers.values())), None)
+    ranking = rank_expression(
+        merged,
+        replace(expression, filters=merged.build_filters()),
+        asked.limit,
+        rerank if asked.accuracy else None,
+    )
+    hits: list[RepositoryHit] = []
+    chunks = drop_overlapping(ranking.chunks)
+    while batch := list(islice(chunks, asked.limit - len(hits))):
+        hits += _present(batch, members, searchers)
+    found = {split_number(each.chunk.id)[0] for each in ranking.chunks}
+    for place, member in enumerate(members):
+        if place not in found:
+            try:
+                searchers[member.name].raise_for_no_hits(member.filters)
+            except KernelError as error:
+                errors[member.name] = error
+    return hits
+
+
+def _present(
+    batch: Sequence[RankedChunk], members: Sequence[IndexMember], searchers: Searchers
+) -> list[RepositoryHit]:
+    """Return the hits in their order; those whose files are gone are left out."""
+    by_place: dict[int, list[RankedChunk]] = {}
+    for each in batch:
+        place, _ = split_number(each.chunk.id)
+        own = restore_chunk(each.chunk)
+        by_place.setdefault(place, []).append(each._replace(chunk=own))
+    shown: dict[tuple[int, int], RepositoryHit] = {}
+    for place, ranked in by_place.items():
+        name = members[place].name
+        found = ask_member(place, searchers[name].present, ranked)
+        shown |= {(place, hit.chunk.id): RepositoryHit(name, hit) for hit in found}
+    return [shown[key] for each in batch if (key := split_number(each.chunk.id)) in shown]

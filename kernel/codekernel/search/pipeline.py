@@ -36,9 +36,10 @@ from codekernel.domain.index import (
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts, is_any_file_named
-from codekernel.search.filters import Filters, raise_for_unknown_filters
+from codekernel.search.filters import NO_FILTERS, Filters, raise_for_unknown_filters
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.phrase_match import (
+    PhraseMatch,
     boost_phrases,
     measure_phrases,
     select_phrase_candidates,
@@ -55,8 +56,11 @@ from codekernel.search.ranking import (
     group_by_file,
     select_for_reranker,
 )
+from codekernel.search.ranking_weights import DEFAULT_WEIGHTS, RankingWeights, read_weights
 from codekernel.search.related import rank_related
 from codekernel.search.retrieval import (
+    CandidateIndex,
+    Candidates,
     SearchableIndex,
     has_match,
     retrieve_candidates,
@@ -86,12 +90,10 @@ EXACT_RANK_DECAY = 0.999
 # Of what matches as a whole, or not at all: a score that is no matter of degree.
 _LITERAL_SIGNALS = frozenset({Signal.EXACT})
 
-# A settings change closes models and replaces the chunks by those of another size; a search that
-# meets it is repeated, and may meet the one and then the other.
+# A search that meets a settings change is repeated: models are closed, then chunks are replaced.
 MAX_ATTEMPTS = 3
 
-# Returns the evidence that each text answers a query (ranking.py), as what it adds to the logarithm
-# of a score; empty if no reranker is selected or usable.
+# Returns what each text adds to the logarithm of a score; nothing without a usable reranker.
 RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
 # Takes an error and the store it came from; returns whether there is another store to search now.
@@ -108,22 +110,58 @@ class Ranking(NamedTuple):
     is_complete: bool = True
 
 
-def search_hybrid(
-    index: SearchableIndex, query: Query, filters: Filters, max_candidates: int
-) -> Ranking:
-    """Rank the chunks that share words or meaning with a query."""
+class RetrievedQuestion(NamedTuple):
+    """A query, its candidates, and what of it stands word for word in some of them."""
+
+    query: Query
+    candidates: Candidates
+    phrases: Mapping[int, PhraseMatch]
+
+
+def retrieve_question(
+    index: CandidateIndex, query: Query, filters: Filters, max_candidates: int
+) -> RetrievedQuestion | None:
+    """Return the chunks that share words or meaning with a query; None if none does."""
     candidates = retrieve_candidates(index, query, max_candidates, filters)
     if not has_match(query, candidates):
-        return Ranking()
-    chunks = candidates.chunks
-    is_unnamed = query.kind in PROSE_KINDS and not is_any_file_named(query, chunks.values())
-    fused = fuse_scores(candidates, query.kind, is_unnamed=is_unnamed)
-    boosted = apply_boosts(query, fused, chunks, is_unnamed=is_unnamed)
-    compared = select_phrase_candidates(query, candidates.lexical, chunks)
-    if compared:
-        texts = index.store.catalog.read_chunk_texts(compared)
-        boosted = boost_phrases(boosted, measure_phrases(query, texts))
-    return Ranking(group_by_file(boosted), candidates.embedded_hashes)
+        return None
+    compared = select_phrase_candidates(query, candidates.lexical, candidates.chunks)
+    texts = index.store.catalog.read_chunk_texts(compared) if compared else {}
+    return RetrievedQuestion(query, candidates, measure_phrases(query, texts) if texts else {})
+
+
+def rank_question(retrieved: RetrievedQuestion, weights: RankingWeights) -> Ranking:
+    """Rank what was retrieved; learned weights are those of sentences."""
+    query, candidates, phrases = retrieved
+    chunks, is_prose = candidates.chunks, query.kind in PROSE_KINDS
+    is_unnamed = is_prose and not is_any_file_named(query, chunks.values())
+    weights = weights if is_prose else DEFAULT_WEIGHTS
+    fused = fuse_scores(candidates, query.kind, weights, is_unnamed=is_unnamed)
+    boosted = apply_boosts(query, fused, chunks, weights, is_unnamed=is_unnamed)
+    if phrases:
+        boosted = boost_phrases(boosted, phrases)
+    return Ranking(group_by_file(boosted, weights), candidates.embedded_hashes)
+
+
+def search_hybrid(
+    index: CandidateIndex,
+    query: Query,
+    filters: Filters,
+    max_candidates: int,
+    weights: RankingWeights = DEFAULT_WEIGHTS,
+) -> Ranking:
+    """Rank the chunks that share words or meaning with a query."""
+    retrieved = retrieve_question(index, query, filters, max_candidates)
+    return rank_question(retrieved, weights) if retrieved else Ranking()
+
+
+def rank_parts(parts: Sequence[RetrievedQuestion | None], weights: RankingWeights) -> Ranking:
+    """Return the order that the parts of one text agree on."""
+    rankings = [rank_question(part, weights) if part else Ranking() for part in parts]
+    if len(rankings) == 1:
+        return rankings[0]
+    embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
+    return Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
 
 
 def _append_ranking(first: Ranking, more: Ranking) -> Ranking:
@@ -158,7 +196,7 @@ def search_literal(
 
 
 def rerank_first_files(
-    index: SearchableIndex, query: Query, ranking: Ranking, rerank: RerankFunction
+    index: CandidateIndex, query: Query, ranking: Ranking, rerank: RerankFunction
 ) -> Ranking:
     """Let a reranker read the best chunk of each of the first files."""
     read = select_for_reranker(ranking.chunks)
@@ -173,6 +211,30 @@ def rerank_first_files(
     if not evidence:
         return ranking
     return ranking._replace(chunks=add_evidence(ranking.chunks, read, evidence))
+
+
+def rank_expression(
+    index: CandidateIndex,
+    expression: SearchExpression,
+    limit: int,
+    rerank: RerankFunction | None,
+    weights: RankingWeights = DEFAULT_WEIGHTS,
+) -> Ranking:
+    """Rank what a text asks for, or the parts of a long one; more than the first if need be."""
+    text, filters = expression.query_text, expression.filters
+    query = parse_query(text)
+    is_long = len(text.split()) >= MIN_LONG_QUERY_WORDS
+    parts = split_long_query(text) if is_long else (text,)
+    questions = [query] if len(parts) == 1 else list(map(parse_query, parts))
+    retrieved = [retrieve_question(index, question, filters, CANDIDATES) for question in questions]
+    ranking = rank_parts(retrieved, weights)
+    # A name, a path or a single error is a matter of words.
+    if rerank and (is_long or query.kind in PROSE_KINDS):
+        ranking = rerank_first_files(index, query, ranking, rerank)
+    if len(ranking.chunks) >= limit:
+        return ranking
+    count = min(CANDIDATES_PER_HIT * limit, MAX_CANDIDATES)
+    return _append_ranking(ranking, search_hybrid(index, query, filters, count, weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +286,7 @@ class Searcher:
                 break
         if not found.hits:
             with self.throttle.query_running():
-                self._raise_for_no_hits(expression.filters)
+                self.raise_for_no_hits(expression.filters)
         return found
 
     def _parse(self, text: str) -> SearchExpression:
@@ -233,6 +295,19 @@ class Searcher:
             return expression
         filters = replace(expression.filters, is_readable=self.is_readable)
         return replace(expression, filters=filters)
+
+    def prepare(self, text: str, limit: int) -> Callable[[RankingWeights], list[str]]:
+        """Retrieve what a text asks for; return what ranks the paths of its hits by weights."""
+        parts = [
+            retrieve_question(self.index, parse_query(part), NO_FILTERS, CANDIDATES)
+            for part in split_long_query(text)
+        ]
+
+        def rank(weights: RankingWeights) -> list[str]:
+            first = islice(drop_overlapping(rank_parts(parts, weights).chunks), limit)
+            return [each.chunk.path for each in first]
+
+        return rank
 
     def find_related(self, path: str, line: int, limit: int) -> list[Hit]:
         """Return the chunks that are most like that at a line, from 1. Raises WrongParam."""
@@ -250,11 +325,9 @@ class Searcher:
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
         else:
-            ranking = self._rank(expression, query, accuracy=accuracy)
-            if len(ranking.chunks) < limit:
-                count = min(CANDIDATES_PER_HIT * limit, MAX_CANDIDATES)
-                more = search_hybrid(self.index, query, expression.filters, count)
-                ranking = _append_ranking(ranking, more)
+            weights = read_weights(self.index.store.folder)
+            rerank = self.rerank if accuracy else None
+            ranking = rank_expression(self.index, expression, limit, rerank, weights)
         selected = self._select(ranking, limit)
         hits = self._present(selected, ranking.embedded_hashes)
         marked = find_regex_matches(expression, [hit.content for hit in hits])
@@ -262,25 +335,6 @@ class Searcher:
         ranked = tuple(each.chunk for each in ranking.chunks)
         found = HitList(hits, highlight_terms, ranking.is_complete, self.describe_gap(), ranked)
         return found, len(hits) == len(selected)
-
-    def _rank(self, expression: SearchExpression, query: Query, *, accuracy: bool) -> Ranking:
-        """Rank what the query asks for, or what the parts of a long one ask for."""
-        text = expression.query_text
-        is_long = len(text.split()) >= MIN_LONG_QUERY_WORDS
-        parts = split_long_query(text) if is_long else (text,)
-        questions = [query] if len(parts) == 1 else list(map(parse_query, parts))
-        rankings = [
-            search_hybrid(self.index, question, expression.filters, CANDIDATES)
-            for question in questions
-        ]
-        ranking = rankings[0]
-        if len(parts) > 1:
-            embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
-            ranking = Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
-        # A name, a path or a single error is a matter of words.
-        if accuracy and self.rerank and (is_long or query.kind in PROSE_KINDS):
-            ranking = rerank_first_files(self.index, query, ranking, self.rerank)
-        return ranking
 
     def _select(self, ranking: Ranking, limit: int) -> list[tuple[RankedChunk, bool]]:
         """Return the first chunks that do not overlap and whose files exist; True if unchanged."""
@@ -292,6 +346,10 @@ class Searcher:
             existing = [each for each in batch if each.chunk.path in unchanged]
             selected += [(each, unchanged[each.chunk.path]) for each in existing]
         return selected
+
+    def present(self, ranked: Sequence[RankedChunk]) -> list[Hit]:
+        """Return the hits of chunks that were ranked elsewhere and whose files exist."""
+        return self._present(self._select(Ranking(ranked), len(ranked)), frozenset())
 
     def _present(
         self, selected: Sequence[tuple[RankedChunk, bool]], embedded_hashes: frozenset[int]
@@ -336,7 +394,7 @@ class Searcher:
         )
         return EMBEDDING_PENDING if is_pending else FRESH
 
-    def _raise_for_no_hits(self, filters: Filters) -> None:
+    def raise_for_no_hits(self, filters: Filters) -> None:
         """Raise RepoNotExist if the folder is gone, WrongParam if a filter matches nothing."""
         if not self.has_files:
             return

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from codekernel.domain.index import IndexedChunk, Signal
 from codekernel.search.boosts import BoostedChunk, FusedScore
 from codekernel.search.query_parser import QueryKind
+from codekernel.search.ranking_weights import DEFAULT_WEIGHTS, RankingWeights
 from codekernel.search.retrieval import Candidates, ScoredIds
 
 # How much of the score is semantic, by kind of query. On the benchmark: prose .3 .891, .4 .889,
@@ -99,7 +100,11 @@ _make_ranked = partial(tuple.__new__, RankedChunk)
 
 
 def fuse_scores(
-    candidates: Candidates, kind: QueryKind, *, is_unnamed: bool = False
+    candidates: Candidates,
+    kind: QueryKind,
+    weights: RankingWeights = DEFAULT_WEIGHTS,
+    *,
+    is_unnamed: bool = False,
 ) -> dict[int, FusedScore]:
     """Return the weighted scores of each candidate.
 
@@ -107,7 +112,9 @@ def fuse_scores(
     scaled between the last of the nearest and the first; what words alone found may be below.
     ``is_unnamed``: no file is named after the query.
     """
-    weight, shares = _split_semantic_weight(candidates.contextual, kind, is_unnamed=is_unnamed)
+    weight, shares = _split_semantic_weight(
+        candidates.contextual, kind, weights.semantic, is_unnamed=is_unnamed
+    )
     best = max(map(_get_score, candidates.lexical), default=0.0) or 1.0
     lexical_unit = (1 - weight) / best
     lexical = candidates.lexical_scores
@@ -124,7 +131,7 @@ def fuse_scores(
 
 
 def _split_semantic_weight(
-    contextual: Sequence[bool], kind: QueryKind, *, is_unnamed: bool
+    contextual: Sequence[bool], kind: QueryKind, factor: float, *, is_unnamed: bool
 ) -> tuple[float, list[float]]:
     """Return how much of the score is semantic, and how much of that each config has.
 
@@ -136,6 +143,7 @@ def _split_semantic_weight(
     weight = SEMANTIC_WEIGHT_OF_UNNAMED if is_unnamed else SEMANTIC_WEIGHT[kind]
     if loud and is_unnamed:
         weight = SEMANTIC_WEIGHT_OF_UNNAMED_CONTEXTUAL
+    weight = min(1.0, factor * weight)
     if not 0 < loud < count:
         return (weight, [weight / count] * count) if count else (0.0, [])
     share = weight * CONTEXTUAL_SHARE / loud
@@ -159,14 +167,16 @@ def _scale_cosines(
     }
 
 
-def group_by_file(boosted: Sequence[BoostedChunk]) -> list[RankedChunk]:
+def group_by_file(
+    boosted: Sequence[BoostedChunk], weights: RankingWeights = DEFAULT_WEIGHTS
+) -> list[RankedChunk]:
     """Sort the chunks, the best of each file raised by the file's total, the others lowered."""
     totals: dict[str, float] = defaultdict(float)
     for chunk, score, _ in boosted:
         totals[chunk.path] += score
     ordered = _sort_by_score(boosted)
     largest = max(totals.values(), default=0.0)
-    unit = FILE_TOTAL_BOOST * ordered[0][1] if ordered else 0.0
+    unit = weights.file_total * FILE_TOTAL_BOOST * ordered[0][1] if ordered else 0.0
     factors: dict[str, float] = {}
     grouped: list[BoostedChunk] = []
     for chunk, score, signals in ordered:

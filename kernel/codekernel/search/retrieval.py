@@ -1,7 +1,7 @@
 """Retrieve the candidates of a query: lexical, semantic, and chunks of mentioned files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache, partial
@@ -16,7 +16,7 @@ from codekernel.search.boosts import (
 )
 from codekernel.search.filters import NO_FILTERS, Filters
 from codekernel.search.query_parser import QUERY_STOPWORDS, Query
-from codekernel.search.searchable import SearchableCatalog, SearchableStore
+from codekernel.search.searchable import SearchableStore
 
 # A filter rejects most candidates, so more are retrieved.
 FILTERED_CANDIDATES_FACTOR = 10
@@ -48,6 +48,10 @@ class SemanticIndex(Protocol):
     """The vectors of one embedding config."""
 
     @property
+    def name(self) -> str:
+        """Return the name of the config: cosines of one name are comparable among indexes."""
+
+    @property
     def is_contextual(self) -> bool:
         """Return whether a contextual model, no static one, made vectors of nearly all texts."""
 
@@ -58,7 +62,61 @@ class SemanticIndex(Protocol):
         """Return whether a text of this config's chunk size is still to be embedded."""
 
 
-class SearchableIndex(Protocol):
+class CandidateCatalog(Protocol):
+    """The chunks of one repository or of several."""
+
+    def find_chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
+        """Return the chunks with these ids that still exist."""
+
+    def find_chunks_by_key(self, keys: Sequence[int]) -> dict[int, list[IndexedChunk]]:
+        """Return for each key the chunks with that text."""
+
+    def find_files_named(self, names: Collection[str]) -> Mapping[str, int]:
+        """Return the ids of the files with one of these names, with or without extension."""
+
+    def list_chunks(self, file_id: int) -> list[IndexedChunk]:
+        """Return the chunks of one file in order."""
+
+    def read_chunk_texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """Return the text of each chunk that still exists, by its id."""
+
+
+class CandidateLexical(Protocol):
+    """The words of one repository or of several."""
+
+    @property
+    def document_count(self) -> int:
+        """Return the number of chunks."""
+
+    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+        """Return the ``k`` best chunks with any of ``terms`` and their BM25 scores, best first."""
+
+
+class CandidateStore(Protocol):
+    """Chunks and words."""
+
+    @property
+    def catalog(self) -> CandidateCatalog:
+        """Return the chunks."""
+
+    @property
+    def lexical(self) -> CandidateLexical:
+        """Return the words."""
+
+
+class CandidateIndex(Protocol):
+    """What candidates are retrieved from: one repository, or several as one."""
+
+    @property
+    def store(self) -> CandidateStore:
+        """Return the chunks and the words."""
+
+    @property
+    def vector_indexes(self) -> Sequence[SemanticIndex]:
+        """Return the vectors of the embedding configs that are ready."""
+
+
+class SearchableIndex(CandidateIndex, Protocol):
     """The index of one repository."""
 
     @property
@@ -104,7 +162,7 @@ class Candidates(NamedTuple):
 
 
 def retrieve_candidates(
-    index: SearchableIndex, query: Query, max_candidates: int, filters: Filters = NO_FILTERS
+    index: CandidateIndex, query: Query, max_candidates: int, filters: Filters = NO_FILTERS
 ) -> Candidates:
     """Return the best chunks of the lexical index and of each vector index, and mentioned ones."""
     catalog = index.store.catalog
@@ -169,7 +227,7 @@ def _assign_cosines(
 
 
 def search_indexes(
-    store: SearchableStore,
+    store: CandidateStore,
     vector_indexes: Sequence[SemanticIndex],
     query: Query,
     count: int,
@@ -207,7 +265,7 @@ def has_match(query: Query, candidates: Candidates) -> bool:
     return any(cosine >= MIN_COSINE for nearest in candidates.semantic for _, cosine in nearest[:1])
 
 
-def find_mentioned_chunks(catalog: SearchableCatalog, query: Query) -> list[IndexedChunk]:
+def find_mentioned_chunks(catalog: CandidateCatalog, query: Query) -> list[IndexedChunk]:
     """Return the chunks of the files that the query mentions: at the line, or all of a file.
 
     The lexical index alone may not retrieve them.

@@ -1,9 +1,11 @@
 """What a search needs of an index, whoever has it: the local stores, or those and a team's base."""
 
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from codekernel.domain.index import FileRecord, IndexedChunk
+from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 
 class SearchableCatalog(Protocol):
@@ -56,21 +58,24 @@ class SearchableLexical(Protocol):
     def document_count(self) -> int:
         """Return the number of chunks."""
 
-    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
+    def search(
+        self, terms: Sequence[str], k: int, weights: Mapping[FieldTerm, float] | None = None
+    ) -> list[tuple[int, float]]:
         """Return the best chunks and their BM25 scores."""
 
     def search_all(self, terms: Sequence[str], k: int) -> list[int]:
         """Return chunks whose text has every term."""
 
-    def count_matches(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return for each stem how many chunks have it."""
-
-    def list_stems(self, text: str) -> frozenset[str]:
-        """Return the stems of a text."""
+    def count_terms(self, terms: Sequence[str]) -> TermCounts:
+        """Return in how many chunks each term stands, by field."""
 
 
 class SearchableStore(Protocol):
     """A catalog and a lexical index."""
+
+    @property
+    def folder(self) -> Path:
+        """Return where the local stores are, and what was learned about the repository."""
 
     @property
     def catalog(self) -> SearchableCatalog:

@@ -6,6 +6,5 @@ Modules, in the order data meets them:
     validation.py     rules, requirements and warnings
     local_models.py   bundled models, default settings, the chat model that is asked
     merging.py        the models of another settings.json
-    offered_models.py  chat models beside those of the settings, in memory
     live.py           the settings in force, and their listeners
 """

@@ -12,6 +12,7 @@ Modules, in the order data meets them:
     vault/                  the encrypted database of API keys, repositories and usage
     catalog/                the databases of files, chunks and calls
     stemming.py             the stems of a text
+    term_counts.py          how rare terms are
     lexical_index.py        the BM25 index
     vectors/                the vectors of an embedding model
     base/                   the table of many repositories in a team's store

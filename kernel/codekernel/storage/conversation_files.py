@@ -8,7 +8,6 @@ import logging
 import os
 import re
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from codekernel.storage.safe_files import (
     make_private_folder,
     make_private_parents,
     read_regular,
+    remove_stale_temporaries,
     replace_file_atomically,
     translate_os_errors,
     write_bytes_atomically,
@@ -32,9 +32,6 @@ from codekernel.storage.safe_files import (
 logger = logging.getLogger(__name__)
 
 _HISTORY_NAME = re.compile(r"conversation-(\d+)\.json")
-
-# A history is written within seconds, however slow the disk.
-MAX_TEMPORARY_AGE_SECONDS = 3600.0
 
 _MISSING_FOLDER_ERRNOS = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}
 
@@ -103,11 +100,8 @@ class ConversationFiles:
     def remove_temporaries(self) -> None:
         """Delete old temporary files of killed processes."""
         try:
-            for entry in _list_entries(self._folder):
-                is_ours = entry.name.startswith(".conversation-") and entry.name.endswith(".tmp")
-                if is_ours and time.time() - entry.stat().st_mtime > MAX_TEMPORARY_AGE_SECONDS:
-                    Path(entry).unlink()
-        except (OSError, StorageError) as error:
+            remove_stale_temporaries(self._folder)
+        except OSError as error:
             logger.info("temporary files stay for now: %s", error)
 
     def remove(self, conversation_id: int) -> None:

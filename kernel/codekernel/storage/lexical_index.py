@@ -10,10 +10,11 @@ import re
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -31,6 +32,7 @@ from codekernel.storage.engines import (
 )
 from codekernel.storage.safe_files import explain_os_error, make_private_parents
 from codekernel.storage.stemming import stem_terms, stem_text
+from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 BODY = "body"
 
@@ -302,16 +304,23 @@ class LexicalIndex:
             self._index.reload()
             writer.garbage_collect_files()
 
-    def search(self, terms: Sequence[str], k: int) -> list[tuple[int, float]]:
-        """Return the ``k`` best chunks with any of ``terms`` and their BM25 scores, best first."""
-        stems = self._analyze(terms)
+    def search(
+        self, terms: Sequence[str], k: int, weights: Mapping[FieldTerm, float] | None = None
+    ) -> list[tuple[int, float]]:
+        """Return the ``k`` best chunks with any of ``terms`` and their BM25 scores, best first.
+
+        With ``weights`` only the terms that have one count, each so much more.
+        """
         found: list[tuple[Occur, Query]] = []
-        for field, weight in FIELD_WEIGHTS.items():
-            for stem in stems:
+        for field, stem in product(FIELD_WEIGHTS, self._analyze(terms)):
+            weight = FIELD_WEIGHTS[field]
+            if weights is not None:
+                weight *= weights.get((field, stem), 0.0)
+            if weight:
                 term = self._match(field, stem)
                 boosted = term if weight == 1 else Query.boost_query(term, weight)
                 found.append((Occur.Should, boosted))
-        return self._run_query(Query.boolean_query(found), k) if stems else []
+        return self._run_query(Query.boolean_query(found), k) if found else []
 
     def search_all(self, terms: Sequence[str], k: int) -> list[int]:
         """Return up to ``k`` chunks whose text has every one of ``terms``, in no order."""
@@ -321,15 +330,13 @@ class LexicalIndex:
         query = Query.const_score_query(Query.boolean_query(every), 1.0)
         return [number for number, _ in self._run_query(query, k)]
 
-    def count_matches(self, terms: Sequence[str]) -> dict[str, int]:
-        """Return for the stem of each term how many chunks have it in their text."""
+    def count_terms(self, terms: Sequence[str]) -> TermCounts:
+        """Return in how many chunks each term stands, by field."""
         with translate_tantivy_errors(self._folder):
             searcher = self._index.searcher()
-            return {stem: searcher.doc_freq(BODY, stem) for stem in self._analyze(terms)}
-
-    def list_stems(self, text: str) -> frozenset[str]:
-        """Return the stems of all terms of a text."""
-        return frozenset(stem_text(text).split())
+            found = product(FIELD_WEIGHTS, self._analyze(terms))
+            chunks = {(field, stem): searcher.doc_freq(field, stem) for field, stem in found}
+            return TermCounts(searcher.num_docs, chunks)
 
     def _analyze(self, terms: Sequence[str]) -> list[str]:
         return stem_terms(terms[:MAX_QUERY_TERMS])

@@ -6,7 +6,9 @@ block the process. Errors of the operating system become StorageError with advic
 
 import errno
 import os
+import re
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -155,6 +157,23 @@ def make_temporary_name(prefix: str) -> str:
     return f"{prefix}{os.urandom(8).hex()}.tmp"
 
 
+# Names of replace_file_atomically and create_file_atomically; users have no file of such a name.
+_TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+
+# No write takes as long.
+MAX_TEMPORARY_AGE_SECONDS = 3600.0
+
+
+def remove_stale_temporaries(folder: Path) -> None:
+    """Delete the temporary files in ``folder`` whose processes were killed. Raises OSError."""
+    oldest = time.time() - MAX_TEMPORARY_AGE_SECONDS
+    for entry in folder.iterdir():
+        if _TEMPORARY_NAME.fullmatch(entry.name):
+            with suppress(FileNotFoundError):  # its writer has ended since
+                if entry.lstat().st_mtime < oldest:
+                    entry.unlink()
+
+
 @contextmanager
 def write_temporary_file(
     folder: FolderHandle,
@@ -301,6 +320,20 @@ def read_size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
+
+
+def measure_folder(folder: Path) -> int:
+    """Return the bytes of the files below ``folder``, which may be changing."""
+    total, waiting = 0, [os.fspath(folder)]
+    while waiting:
+        with suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
+                elif entry.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        total += entry.stat(follow_symlinks=False).st_size
+    return total
 
 
 def is_usable_file(path: Path) -> bool:

@@ -45,10 +45,10 @@ def find_platform_folder() -> str:
     """Return the folder that the platform has for the data of a program. Raises StorageError."""
     place = ""
     if sys.platform == "linux" and not os.environ.get("XDG_DATA_HOME"):
-        place = os.path.expanduser(f"~/.local/share/{_APPLICATION}")  # noqa: PTH111
-    if not os.path.isabs(place):  # noqa: PTH117
+        place = os.path.expanduser(f"~/.local/share/{_APPLICATION}")
+    if not os.path.isabs(place):
         place = open_platform_dirs().user_data_dir
-    if not os.path.isabs(place):  # noqa: PTH117
+    if not os.path.isabs(place):
         # Without HOME and without an account entry, "~" stays a tilde.
         raise StorageError(
             "No home folder is known for this user: say where to keep the data"
@@ -71,7 +71,7 @@ def restrict_folder_to_owner(folder: StrPath) -> bool:
     if not can_restrict_folder(folder):
         return False
     try:
-        os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101
+        os.chmod(folder, stat.S_IRWXU)
     except OSError:
         return False
     return True
@@ -82,7 +82,7 @@ def is_open_to_others(folder: StrPath) -> bool:
     if os.name == "nt":
         return False  # folders of a user inherit an access list
     try:
-        return bool(os.stat(folder).st_mode & (stat.S_IRWXG | stat.S_IRWXO))  # noqa: PTH116
+        return bool(os.stat(folder).st_mode & (stat.S_IRWXG | stat.S_IRWXO))
     except OSError:
         return False
 
@@ -110,5 +110,5 @@ def _make_absolute(folder: str) -> str:
         from pathlib import Path  # noqa: PLC0415 - drives and roots
 
         return str(Path(folder).absolute())
-    whole = folder if folder.startswith("/") else f"{os.getcwd()}/{folder}"  # noqa: PTH109
+    whole = folder if folder.startswith("/") else f"{os.getcwd()}/{folder}"
     return "/" + "/".join(part for part in whole.split("/") if part not in {"", "."})

@@ -66,7 +66,7 @@ CLOSE_TIMEOUT_SECONDS = 3.0
 
 @dataclass(frozen=True, slots=True)
 class EngineServices:
-    """What the engine needs of the kernel, built by app.py.
+    """What the engine needs of the kernel, built by app/.
 
     ``open_folder`` checks a folder and registers it; ``on_idle`` is called when no
     agent works, ``on_permission`` when a permission is asked for or settled.

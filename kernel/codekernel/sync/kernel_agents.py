@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codekernel.agent.turns import AgentTurns
 from codekernel.conversation.conversations import Conversations
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.agent_sessions import (
     Actor,
     AgentKind,
@@ -24,9 +24,8 @@ from codekernel.domain.turn_events import PermissionRequested, PermissionSettled
 from codekernel.errors import KernelError, StorageError
 from codekernel.runtime.repo_folders import register_folder, require_repo_folder
 from codekernel.runtime.workspaces import Workspaces
-from codekernel.settings.live import LiveSettings
+from codekernel.settings.live import LiveSettings, OfferedModels
 from codekernel.settings.local_models import choose_model
-from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import RepoRegistry
 from codekernel.sync.agents import AgentBackend, AgentRegistry, McpServerCommand
@@ -57,7 +56,6 @@ class KernelParts:
     settings: LiveSettings
     offered_models: OfferedModels
     conversations: Callable[[], Conversations]
-    turns: Callable[[], AgentTurns]
     is_shared: bool
     on_idle: Callable[[], None]
     open_foreign_agent: OpenForeignAgent | None = None
@@ -70,6 +68,7 @@ class KernelAgents:
     def __init__(self, parts: KernelParts) -> None:
         self.feeds = parts.feeds
         self._parts = parts
+        self.turns = Lazy(lambda: AgentTurns(parts.user_data.root, parts.conversations()))
         self._folder = SyncFolder(parts.user_data.agent_folder)
         self._host = Lazy(self._open_host)
         self._in_memory = Lazy(lambda: self._make_host(is_private=True))
@@ -140,7 +139,7 @@ class KernelAgents:
         parts = self._parts
         own = OwnAgentBackend(
             OwnAgentServices(
-                parts.turns,
+                self.turns,
                 parts.conversations,
                 self._open_repository,
                 self._choose_model,
@@ -197,7 +196,7 @@ class KernelAgents:
         return repo.path
 
     @contextmanager
-    def _open_repository(self, folder: Path, is_mirrored: bool) -> Iterator[RepositoryAccess]:  # noqa: FBT001 - as OpenRepository
+    def _open_repository(self, folder: Path, *, is_mirrored: bool) -> Iterator[RepositoryAccess]:
         """Open the repository of a folder, and its index, for the duration of a turn."""
         parts = self._parts
         repo = register_folder(folder, parts.repos, parts.workspaces, keep=False)
@@ -216,7 +215,7 @@ class KernelAgents:
         """Delete the conversation of a session, if it is still there."""
         if record.agent == OWN_AGENT:
             with suppress(KernelError):
-                self._parts.turns().delete(record.conversation_id, Path(record.folder))
+                self.turns().delete(record.conversation_id, Path(record.folder))
 
     def _end_feed(self, record: AgentSessionRecord) -> None:
         """Tell every window that the turn is done, now that the next one can begin."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from codekernel.agent.tool_policy import (
     DEFAULT_ALLOWED_PERMISSIONS,
@@ -19,7 +20,7 @@ from codekernel.agent.tool_policy import (
 from codekernel.agent.tools.call_format import truncate_middle
 from codekernel.agent.turns import AgentTurns, RunningAgentTurn
 from codekernel.conversation.conversations import Conversations
-from codekernel.conversation.retriever import RepositoryAccess
+from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.agent_sessions import (
     PermissionMode,
     PlanEntry,
@@ -51,7 +52,15 @@ OnUpdate = Callable[[AgentUpdate], None]
 OnAsked = Callable[[BackendPermission], None]
 
 # Opens the repository of a folder; with true, its conversations are mirrored there.
-OpenRepository = Callable[[Path, bool], AbstractContextManager[RepositoryAccess]]
+
+
+class OpenRepository(Protocol):
+    """Opens the repository of a folder, and its index, for the duration of a turn."""
+
+    def __call__(
+        self, folder: Path, *, is_mirrored: bool
+    ) -> AbstractContextManager[RepositoryAccess]:
+        """Raises as ``register_folder`` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +225,7 @@ class OwnAgentBackend:
         allowed = (ToolPermission.READS,) if reads_only else DEFAULT_ALLOWED_PERMISSIONS
         with ExitStack() as resources:
             place = resources.enter_context(
-                self._services.open_repository(session.folder, is_mirrored)
+                self._services.open_repository(session.folder, is_mirrored=is_mirrored)
             )
             turn = self._services.turns().begin(task, place, cancel, allowed)
             feed = self._services.feeds.open(task, session.folder)

@@ -56,7 +56,11 @@ LOOPBACK_HOST, ANY_HOST = "127.0.0.1", "0.0.0.0"  # noqa: S104 - only where a pe
 
 def open_listening_socket(host: str, port: int) -> socket.socket:
     """Take a port, 0 for any. Raises OSError if it cannot be had."""
-    return socket.create_server((host, port), backlog=LISTEN_BACKLOG)
+    listening = socket.create_server((host, port), backlog=LISTEN_BACKLOG)
+    # Connections inherit it. Without it the body of an answer waits until the client has confirmed
+    # the head, 40 ms on Linux; asyncio sets it only where the protocol of the socket is named.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 class HttpListener:

@@ -74,10 +74,10 @@ def choose_endpoint(user_data: str) -> str:
     A path too long for a socket, and a folder that cannot be written, are replaced by a private
     folder of the account elsewhere. Raises EndpointUnavailable.
     """
-    path = os.path.join(user_data, "run", "kernel.sock")  # noqa: PTH118 - a relay does without pathlib
+    path = os.path.join(user_data, "run", "kernel.sock")
     if _can_be_socket(path):
         with suppress(OSError):  # a full or read-only disk
-            _make_private(os.path.dirname(path))  # noqa: PTH120
+            _make_private(os.path.dirname(path))
             return path
     from codekernel.transport.runtime_folders import list_runtime_sockets  # noqa: PLC0415 - seldom needed
 
@@ -85,7 +85,7 @@ def choose_endpoint(user_data: str) -> str:
     path = next(filter(_can_be_socket, paths), paths[-1])
     if not _can_be_socket(path):
         raise EndpointUnavailable(f"{path} is too long for a socket")
-    folder = os.path.dirname(path)  # noqa: PTH120
+    folder = os.path.dirname(path)
     try:
         _make_private(folder)
     except OSError as error:
@@ -100,7 +100,7 @@ def _can_be_socket(path: str) -> bool:
 
 def _make_private(folder: str) -> None:
     """Make a folder that only this account can enter. Raises OSError if it is not one."""
-    os.makedirs(folder, mode=stat.S_IRWXU, exist_ok=True)  # noqa: PTH103
+    os.makedirs(folder, mode=stat.S_IRWXU, exist_ok=True)
     seen = os.lstat(folder)
     if not stat.S_ISDIR(seen.st_mode):
         raise NotADirectoryError(0, "it is a link, or not a folder", folder)
@@ -108,6 +108,6 @@ def _make_private(folder: str) -> None:
         if seen.st_uid != os.geteuid():
             raise PermissionError(0, "it belongs to another account", folder)
         if seen.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            os.chmod(folder, stat.S_IRWXU)  # noqa: PTH101
+            os.chmod(folder, stat.S_IRWXU)
     if not os.access(folder, os.W_OK):
         raise PermissionError(0, "it cannot be written", folder)

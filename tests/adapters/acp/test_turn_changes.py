@@ -13,6 +13,7 @@ from codekernel.domain.chat import AgentMessage
 from codekernel.domain.turn import UndoState
 from codekernel.errors import KernelError
 from codekernel.sync.agents import AgentUpdate
+from support.environ import Environ
 
 OpenBackend = Callable[..., AcpBackend]
 
@@ -108,9 +109,9 @@ def test_a_turn_without_changes_lists_none(open_backend: OpenBackend, folder: Pa
 
 
 def test_without_git_it_is_said_once_that_nothing_can_be_undone(
-    open_backend: OpenBackend, folder: Path, monkeypatch: pytest.MonkeyPatch
+    open_backend: OpenBackend, folder: Path, environ: Environ
 ) -> None:
-    monkeypatch.setenv("PATH", "")
+    environ["PATH"] = ""
     backend = open_backend()
     name = backend.new_session(folder)
     (said,) = run(backend, name, "write:a.txt=2")

@@ -121,11 +121,16 @@ def test_a_long_answer_goes_on_in_further_cards_and_nothing_is_lost(world: LarkW
     world.follow_session()
     world.platform.say("go")
     world.wait_for_text("Done")
-    cards = [card for card in world.platform.list_cards(CHAT) if get_color(card) != "blue"]
-    assert len(cards) > 3
-    shown = " ".join(read_card(card) for card in cards).split()
-    assert [word for word in shown if word.startswith("word")] == words
+    # New cards go first: the first one is filled when the last is there.
+    world.platform.wait_until(lambda: list_words(world) == words)
+    assert count_turn_cards(world) > 3
     assert world.platform.refused == []
+
+
+def list_words(world: LarkWorld) -> list[str]:
+    cards = [card for card in world.platform.list_cards(CHAT) if get_color(card) != "blue"]
+    shown = " ".join(read_card(card) for card in cards).split()
+    return [word for word in shown if word.startswith("word")]
 
 
 def test_fast_growth_stays_within_the_rates_and_ends_in_the_last_state(world: LarkWorld) -> None:

@@ -51,7 +51,7 @@ def test_a_second_ctrl_c_ends_what_does_not_end(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         assert b"Ctrl-C again" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 130
+        assert process.wait(60) == 130
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def test_a_conversation_is_stopped_and_what_was_said_is_kept(
     tab.send({"read": 2})
     done = tab.read_on(2, lambda part: part["type"] == "done")
     assert done["outcome"] == "stopped"
-    assert server.received[0].hung_up.wait(10)
+    assert server.received[0].hung_up.wait(60)
     assert "Well, " in (user_data / "conversations" / "conversation-9.json").read_text()
 
 
@@ -136,7 +136,7 @@ def test_a_tab_that_goes_stops_its_conversation(
         leaving.open("demo")
         leaving.converse(1, "Tell me", conversation=4)
         leaving.read_on(1, lambda part: part["type"] == "answer")
-    assert server.received[0].hung_up.wait(20)
+    assert server.received[0].hung_up.wait(60)
 
 
 @pytest.mark.slow

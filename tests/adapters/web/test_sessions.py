@@ -64,7 +64,7 @@ class InProcess:
         return self._find(session_id) is not None
 
     def _find(self, session_id: int) -> Session | None:
-        sessions = self.kernel._sessions.list_sessions()
+        sessions = self.kernel._services.sessions.list_sessions()
         return next((each for each in sessions if each.id == session_id), None)
 
 

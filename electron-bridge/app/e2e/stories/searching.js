@@ -33,6 +33,23 @@ export async function waitUntilIndexed(page) {
 }
 
 /**
+ * They are there once: a page that is loaded again has none.
+ *
+ * @param {Page} page
+ */
+async function readTips(page) {
+  const tip = page.getByRole('region', { name: 'Search as you type' });
+  await tip.getByRole('button', { name: 'Next' }).click();
+  await page.getByRole('region', { name: 'Ask, or give a task' }).waitFor();
+  await page.getByRole('button', { name: 'Skip the tips' }).click();
+  await page.locator('.tips').waitFor({ state: 'detached' });
+  assert.equal(await page.locator('.pointed-at').count(), 0);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Ways to search' }).waitFor();
+  assert.equal(await page.locator('.tips').count(), 0);
+}
+
+/**
  * @param {import('../support/desktop.js').Host} host
  * @param {import('../support/workspace.js').Workspace} place
  * @param {Page} page
@@ -40,6 +57,7 @@ export async function waitUntilIndexed(page) {
 export async function search(host, place, page) {
   await page.getByRole('tab', { name: 'Search' }).click();
   assert.deepEqual(await findViolations(page), []);
+  await readTips(page);
   await takeScreenshots(page, 'search-start');
   const box = page.locator('#query');
   await box.fill('zzz_nothing_is_called_this lang:rust');
@@ -60,6 +78,10 @@ export async function search(host, place, page) {
   await viewer.getByText('Say hello.').waitFor();
   assert.deepEqual(await findViolations(page), []);
   await takeScreenshots(page, 'viewer');
+  await page.keyboard.press('g');
+  await page.keyboard.type('2');
+  await page.keyboard.press('Enter');
+  await viewer.locator('.code-line.hit').filter({ hasText: 'Say hello.' }).waitFor();
   await page.keyboard.press('Escape');
   await viewer.waitFor({ state: 'detached' });
 

@@ -15,6 +15,7 @@ const FOLDER = path.join(PROJECT, 'docs', 'screenshots');
 export async function takeScreenshot(page, name) {
   const file = path.join(FOLDER, `${name}.png`);
   if (!process.env.CODEKERNEL_PICTURES || !existsSync(file)) return; // docs/app.md shows no other
+  await page.evaluate(dismissToasts);
   await waitUntilSettled(page);
   await page.screenshot({ path: file, animations: 'disabled' });
 }
@@ -35,4 +36,11 @@ export async function takeScreenshots(page, name, languages = ['en', 'zh']) {
     }
   }
   await setAppearance(page, 'light', 'en');
+}
+
+/** What was done before belongs to no picture. */
+function dismissToasts() {
+  for (const button of document.querySelectorAll('.toast > .button.icon')) {
+    /** @type {HTMLElement} */ (button).click();
+  }
 }

@@ -11,6 +11,7 @@
  * @property {string} [repoName]
  * @property {string} [part] the tab of a repository, or the section of the settings
  * @property {string} [query] what is searched for
+ * @property {readonly string[]} [scope] the repositories that are searched, if it is not this one
  * @property {string} [opened] a place in a file, as `path:10-20` with lines from 1
  * @property {number} [conversation]
  */
@@ -25,9 +26,10 @@ const OPENED = /^(.+?)(?::(\d{1,9})(?:-(\d{1,9}))?)?$/s;
  * @param {Page} page
  * @param {Omit<Place, 'page'>} [which]
  */
-export function pageAddress(page, { repoName, part, query, opened, conversation } = {}) {
+export function pageAddress(page, { repoName, part, query, scope, opened, conversation } = {}) {
+  const within = (scope ?? []).map((name) => ['in', name]);
   const fields = { repo: repoName, q: query, at: opened, talk: conversation };
-  const search = Object.entries(fields)
+  const search = [...Object.entries(fields), ...within]
     .filter(([, value]) => value)
     .map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`);
   return `${page}.html${search.length ? `?${search.join('&')}` : ''}${part ? `#${part}` : ''}`;
@@ -47,6 +49,7 @@ export function placeOf({ pathname, search, hash }) {
   if (fields.get('repo')) place.repoName = String(fields.get('repo'));
   if (hash.length > 1) place.part = hash.slice(1);
   if (fields.get('q')) place.query = String(fields.get('q'));
+  if (fields.has('in')) place.scope = fields.getAll('in');
   if (fields.get('at')) place.opened = String(fields.get('at'));
   if (Number.isSafeInteger(conversation) && conversation > 0) place.conversation = conversation;
   return place;

@@ -24,6 +24,7 @@ const QUIET_STATES = new Set(['running', 'idle']);
  */
 export function mountTopBar(middle, tools) {
   const container = /** @type {HTMLElement} */ (document.getElementById('top-bar'));
+  container.replaceChildren(); // the document has its name there, for the first paint
   const draw = makeRenderer(
     container,
     () => html`

@@ -24,7 +24,7 @@ import { zh } from './texts/zh.js';
 
 /** @typedef {import('./session/tab_keys.js').Tab} Tab */
 /** @typedef {import('../common/page_address.js').Place} Place */
-/** @typedef {Pick<Place, 'query' | 'opened' | 'conversation'>} TabPlace what a tab has in the address */
+/** @typedef {Pick<Place, 'query' | 'scope' | 'opened' | 'conversation'>} TabPlace what a tab has in the address */
 
 /**
  * What every tab is given.
@@ -36,6 +36,8 @@ import { zh } from './texts/zh.js';
  * @property {Viewer} viewer
  * @property {RunningWatch} running
  * @property {(tab: Tab, place?: TabPlace) => void} showTab
+ * @property {(mention: string) => void} askAbout begins a question about a place, as `path:10-20`
+ * @property {() => string} takeMention what a question is to be about, once
  * @property {(tab: Tab, place: TabPlace, options?: { isNew?: boolean }) => void} note writes what a
  *   tab shows into the address; with `isNew`, back leads to what it showed before
  */
@@ -62,12 +64,29 @@ export function mount(main, shell, { repoName = '' }) {
   const watch = new StatusWatch(session);
   const running = new RunningWatch(session);
   const taskbar = new Taskbar(watch);
+  /** What the next question is to be about. */
+  let mention = '';
   /** @type {Page} */
-  const page = { repoName, session, watch, viewer: new Viewer(), running, showTab, note };
+  const page = {
+    repoName,
+    session,
+    watch,
+    viewer: new Viewer(),
+    running,
+    showTab,
+    askAbout,
+    takeMention,
+    note,
+  };
 
   /** @type {Partial<Record<Tab, View>>} */
   const views = {};
-  const panels = { search: panel(), talk: panel(), index: panel(), usage: panel() };
+  const panels = {
+    search: panel('panel-body'),
+    talk: panel('panel-body'),
+    index: panel('panel-body scrolls'),
+    usage: panel('panel-body scrolls'),
+  };
   /** What each tab has in the address. @type {Record<Tab, TabPlace>} */
   const places = { search: {}, talk: {}, index: {}, usage: {} };
   /** @type {Tab | null} */
@@ -111,6 +130,18 @@ export function mount(main, shell, { repoName = '' }) {
     if (isShown) noteAddress(addressOf(tab), { replace: !isNew });
   }
 
+  /** @type {Page['askAbout']} */
+  function askAbout(what) {
+    mention = what;
+    showTab('talk');
+  }
+
+  function takeMention() {
+    const taken = mention;
+    mention = '';
+    return taken;
+  }
+
   /**
    * @param {Tab} tab
    * @param {TabPlace} place
@@ -146,9 +177,9 @@ export function mount(main, shell, { repoName = '' }) {
   }
 
   /** What a view draws into; it stays while other tabs are shown. */
-  function panel() {
+  function panel(/** @type {string} */ className) {
     const element = document.createElement('div');
-    element.className = 'panel-body';
+    element.className = className;
     return element;
   }
 
@@ -194,6 +225,6 @@ export function mount(main, shell, { repoName = '' }) {
  * @param {Place} place
  * @returns {TabPlace}
  */
-function tabPlace({ query, opened, conversation }) {
-  return { query, opened, conversation };
+function tabPlace({ query, scope, opened, conversation }) {
+  return { query, scope, opened, conversation };
 }

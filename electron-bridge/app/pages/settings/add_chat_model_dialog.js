@@ -6,6 +6,7 @@ import { t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { html, live, nothing } from '../common/lit.js';
 import { toastFailure } from '../common/toast.js';
+import { dialogField } from './dialog_field.js';
 import { NewChatModel, OTHER } from './new_chat_model.js';
 
 /** More are found by typing a part of their name. */
@@ -83,73 +84,48 @@ function presetChoice(model, name, title, isRunning) {
 
 /** @param {NewChatModel} model */
 function details(model) {
-  const isKeyShown = !model.isLocal;
   return html`${model.preset === OTHER || model.isLocal ? addressField(model) : nothing}
-    ${isKeyShown ? keyField(model) : nothing} ${modelField(model)}
-    <div class="field">
-      <label for="new-chat-name">${t('chat.name')}</label>
-      <input
-        id="new-chat-name"
-        class="input"
-        autocomplete="off"
-        spellcheck="false"
-        aria-describedby="new-chat-name-note"
-        aria-invalid=${model.isNameTaken ? 'true' : 'false'}
-        .value=${live(model.name)}
-        @input=${(/** @type {any} */ { target }) => model.setName(target.value)}
-      />
-      <p id="new-chat-name-note" class=${model.isNameTaken ? 'field-problem' : 'hint'}>
-        ${t(model.isNameTaken ? 'problem.unique' : 'chat.name.hint')}
-      </p>
-    </div>`;
+  ${model.isLocal ? nothing : keyField(model)} ${modelField(model)}
+  ${dialogField({
+    id: 'new-chat-name',
+    label: t('chat.name'),
+    value: model.name,
+    write: (name) => model.setName(name),
+    note: t(model.isNameTaken ? 'problem.unique' : 'chat.name.hint'),
+    isWrong: model.isNameTaken,
+  })}`;
 }
 
 /** @param {NewChatModel} model */
 function addressField(model) {
-  return html`<div class="field">
-    <label for="new-chat-url">${t('chat.url')}</label>
-    <input
-      id="new-chat-url"
-      class="input"
-      autocomplete="off"
-      spellcheck="false"
-      placeholder="https://…/v1"
-      aria-describedby="new-chat-url-note"
-      .value=${live(model.url)}
-      @input=${(/** @type {any} */ { target }) => model.setUrl(target.value)}
-      @change=${() => model.preset === OTHER || model.list()}
-    />
-    <p id="new-chat-url-note" class="hint">${t('chat.url.hint')}</p>
-  </div>`;
+  return dialogField({
+    id: 'new-chat-url',
+    label: t('chat.url'),
+    value: model.url,
+    write: (url) => model.setUrl(url),
+    leave: () => model.preset === OTHER || model.list(),
+    placeholder: 'https://…/v1',
+    note: t('chat.url.hint'),
+  });
 }
 
 /** @param {NewChatModel} model */
 function keyField(model) {
-  return html`<div class="field">
-    <label for="new-chat-key">${t('chat.key')}</label>
-    <input
-      id="new-chat-key"
-      class="input"
-      type="password"
-      autocomplete="off"
-      spellcheck="false"
-      aria-describedby="new-chat-key-note"
-      .value=${live(model.key)}
-      @input=${(/** @type {any} */ { target }) => model.setKey(target.value)}
-      @change=${() => model.list()}
-    />
-    <p id="new-chat-key-note" class="hint">
-      ${
-        model.keyPage
-          ? html`<a href=${model.keyPage} target="_blank" rel="noopener noreferrer"
-                >${t('chat.key.page', { host: new URL(model.keyPage).host })} ${icon('external')}</a
-              >
-              · `
-          : nothing
-      }
-      ${t('chat.key.hint')}
-    </p>
-  </div>`;
+  const { keyPage } = model;
+  const link = () =>
+    html`<a href=${keyPage} target="_blank" rel="noopener noreferrer"
+        >${t('chat.key.page', { host: new URL(keyPage).host })} ${icon('external')}</a
+      >
+      · `;
+  return dialogField({
+    id: 'new-chat-key',
+    label: t('chat.key'),
+    value: model.key,
+    write: (key) => model.setKey(key),
+    leave: () => model.list(),
+    isSecret: true,
+    note: html`${keyPage ? link() : nothing} ${t('chat.key.hint')}`,
+  });
 }
 
 /** @param {NewChatModel} model */
@@ -158,35 +134,26 @@ function modelField(model) {
   const all = model.models ?? [];
   const isChosen = all.some(({ name }) => name === model.modelName.trim());
   const fitting = isChosen ? all : all.filter(({ name }) => name.toLowerCase().includes(wanted));
-  return html`<div class="field">
-    <label for="new-chat-model">${t('chat.model')}</label>
-    <div class="folder-row">
-      <input
-        id="new-chat-model"
-        class="input"
-        autocomplete="off"
-        spellcheck="false"
-        aria-describedby="new-chat-model-note"
-        .value=${live(model.modelName)}
-        @focus=${() => model.list()}
-        @input=${(/** @type {any} */ { target }) => model.setModel(target.value)}
-      />
-      <button
-        class="button"
-        type="button"
-        ?disabled=${!model.canList || model.isListing || all.length > 0}
-        @click=${() => model.list()}
-      >
-        ${model.isListing ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}
-        ${t('chat.list')}
-      </button>
-    </div>
-    ${all.length ? modelList(model, fitting) : nothing}
-    <p id="new-chat-model-note" class="hint" role="status">
-      ${model.models ? t('chat.listed', { count: all.length }) : t('chat.model.hint')}
-    </p>
-    ${model.listFailure ? failureNotice(model.listFailure) : nothing}
-  </div>`;
+  const listButton = html`<button
+    class="button"
+    type="button"
+    ?disabled=${!model.canList || model.isListing || all.length > 0}
+    @click=${() => model.list()}
+  >
+    ${model.isListing ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}
+    ${t('chat.list')}
+  </button>`;
+  return html`${dialogField({
+    id: 'new-chat-model',
+    label: t('chat.model'),
+    value: model.modelName,
+    write: (name) => model.setModel(name),
+    enter: () => model.list(),
+    note: model.models ? t('chat.listed', { count: all.length }) : t('chat.model.hint'),
+    beside: listButton,
+    below: all.length ? modelList(model, fitting) : nothing,
+  })}
+  ${model.listFailure ? failureNotice(model.listFailure) : nothing}`;
 }
 
 /**

@@ -5,8 +5,9 @@ import { findFolderProblem, folderName, tidyPath } from '../common/folders.js';
 import { t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { hostInfo, kernel } from '../common/kernel.js';
-import { html, live, nothing } from '../common/lit.js';
+import { html, nothing } from '../common/lit.js';
 import { toastFailure } from '../common/toast.js';
+import { dialogField } from './dialog_field.js';
 import { freeName } from './form_model.js';
 
 const TYPES = ['embedding', 'rerank', 'generation'];
@@ -71,35 +72,19 @@ export async function askForModel(taken) {
       };
       const folderFields = () => html`
         <p class="hint">${t('models.add.hint')}</p>
-        <div class="field">
-          <label for="model-folder">${t('create.folder')}</label>
-          <div class="folder-row">
-            <input
-              id="model-folder"
-              class="input"
-              autocomplete="off"
-              spellcheck="false"
-              autofocus
-              aria-describedby="model-folder-hint"
-              aria-invalid=${problem ? 'true' : 'false'}
-              .value=${live(entry.path)}
-              @input=${(/** @type {any} */ { target }) => {
-                take(target.value);
-                draw();
-              }}
-            />
-            ${
-              canChooseFolder
-                ? html`<button class="button" type="button" @click=${choose}>
-                    ${icon('folder')} ${t('act.choose')}
-                  </button>`
-                : nothing
-            }
-          </div>
-          <p id="model-folder-hint" class=${problem ? 'field-problem' : 'hint'}>
-            ${t(problem ? `create.folder.${problem}` : 'create.folder.hint')}
-          </p>
-        </div>
+        ${dialogField({
+          id: 'model-folder',
+          label: t('create.folder'),
+          value: entry.path,
+          write: (path) => {
+            take(path);
+            draw();
+          },
+          isFirst: true,
+          isWrong: problem !== null,
+          note: t(problem ? `create.folder.${problem}` : 'create.folder.hint'),
+          beside: canChooseFolder ? chooseButton(choose) : nothing,
+        })}
       `;
       return html`<form novalidate @submit=${submit}>
         <div class="dialog-body">
@@ -120,20 +105,15 @@ export async function askForModel(taken) {
             </select>
           </div>
           ${isRemote ? serverFields(server, problem) : folderFields()}
-          <div class="field">
-            <label for="model-name">${t('create.name')}</label>
-            <input
-              id="model-name"
-              class="input"
-              autocomplete="off"
-              spellcheck="false"
-              .value=${live(entry.name)}
-              @input=${(/** @type {any} */ { target }) => {
-                entry.name = target.value;
-                isNamed = target.value !== '';
-              }}
-            />
-          </div>
+          ${dialogField({
+            id: 'model-name',
+            label: t('create.name'),
+            value: entry.name,
+            write: (name) => {
+              entry.name = name;
+              isNamed = name !== '';
+            },
+          })}
           <div class="field">
             <label for="model-type">${t('models.type')}</label>
             <select
@@ -153,6 +133,13 @@ export async function askForModel(taken) {
   });
 }
 
+/** @param {() => void} choose */
+function chooseButton(choose) {
+  return html`<button class="button" type="button" @click=${choose}>
+    ${icon('folder')} ${t('act.choose')}
+  </button>`;
+}
+
 /**
  * @param {{ url: string, modelName: string, inputPrice: string }} server
  * @param {string | null} problem
@@ -160,21 +147,15 @@ export async function askForModel(taken) {
 function serverFields(server, problem) {
   const fields = /** @type {const} */ (['url', 'modelName', 'inputPrice']);
   return html`<p class="hint">${t('models.server.hint')}</p>
-    ${fields.map(
-      (name) =>
-        html`<div class="field">
-          <label for=${`server-${name}`}>${t(`models.server.${name}`)}</label>
-          <input
-            id=${`server-${name}`}
-            class="input"
-            autocomplete="off"
-            spellcheck="false"
-            .value=${live(server[name])}
-            @input=${(/** @type {any} */ { target }) => {
-              server[name] = target.value;
-            }}
-          />
-        </div>`,
+    ${fields.map((name) =>
+      dialogField({
+        id: `server-${name}`,
+        label: t(`models.server.${name}`),
+        value: server[name],
+        write: (value) => {
+          server[name] = value;
+        },
+      }),
     )}
     ${problem ? html`<p class="field-problem">${t('models.server.problem')}</p>` : nothing}`;
 }

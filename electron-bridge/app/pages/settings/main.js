@@ -137,15 +137,19 @@ export function mount(main) {
     else document.getElementById(part)?.scrollIntoView();
   }
 
+  /** Toasts must not stand in front of the buttons; `:has` on the body would slow every page. */
+  function setShown(/** @type {boolean} */ isNow) {
+    isShown = isNow;
+    document.body.classList.toggle('with-save-bar', isNow);
+  }
+
   return {
     show: ({ part }) => {
-      isShown = true;
+      setShown(true);
       draw();
       if (part) showPart(part);
     },
-    hide: () => {
-      isShown = false;
-    },
+    hide: () => setShown(false),
     title: () => `${t('settings.title')} · codekernel`,
   };
 }

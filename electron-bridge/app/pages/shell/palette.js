@@ -16,7 +16,6 @@ import { fittingItems, groupedItems } from './palette_items.js';
 /** @typedef {import('../../../types/protocol.d.ts').FindNamesReply} FoundNames */
 
 const NAMES_LIMIT = 8;
-const DEBOUNCE_MS = 40;
 /** @type {Record<PaletteItem['kind'], import('../common/icons.js').IconName>} */
 const ICONS = {
   action: 'play',
@@ -146,7 +145,7 @@ class Palette {
   #write(text) {
     this.text = text;
     this.active = 0;
-    if (this.repoName && text.trim()) this.#names.schedule(text.trim(), DEBOUNCE_MS);
+    if (this.repoName && text.trim()) this.#names.schedule(text.trim());
     this.#handle?.draw();
   }
 

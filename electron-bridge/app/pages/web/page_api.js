@@ -21,6 +21,7 @@ export const CALLS = Object.freeze([
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
+  'searchRepos',
   'hasApiKey',
   'openRepo',
   'closeRepo',

@@ -5,10 +5,9 @@ shown as well: the editor is one device of several.
 """
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from acp import Client, RequestError, schema
 
@@ -36,7 +35,13 @@ from codekernel.domain.agent_sessions import (
 from codekernel.domain.chat import ROLE_USER, TextContent
 from codekernel.errors import KernelError
 
-EndQuestion = Callable[[str, bool], None]
+
+class EndQuestion(Protocol):
+    """Takes back the question for a permission."""
+
+    def __call__(self, name: str, *, is_open: bool) -> None:
+        """Forget the permission; take the question back if the editor has not answered it."""
+
 
 StopReason = Literal["end_turn", "cancelled"]
 
@@ -230,7 +235,7 @@ class EditorSession:
         """Ask what waits; take back what another device has answered."""
         pending = {permission.id: permission for permission in record.pending_permissions}
         for name in self._questions.keys() - pending.keys():
-            self.device.end_question(name, self._questions.pop(name).cancel())
+            self.device.end_question(name, is_open=self._questions.pop(name).cancel())
         for name in pending.keys() - self._questions.keys():
             asked = self._ask(pending[name])
             self._questions[name] = asyncio.create_task(asked, name=f"permission {name}")

@@ -80,7 +80,7 @@ class _EditorOutput:
             self._permission_numbers[message["params"]["_meta"][PERMISSION_META]] = message["id"]
         self._lines.put(format_message(message))
 
-    def end_question(self, name: str, is_open: bool) -> None:  # noqa: FBT001 - as EndQuestion
+    def end_question(self, name: str, *, is_open: bool) -> None:
         """Forget a permission; take the question back if the editor has not answered it."""
         number = self._permission_numbers.pop(name, None)
         if is_open and number is not None:

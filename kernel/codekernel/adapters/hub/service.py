@@ -9,8 +9,7 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from codekernel.adapters.hub.access.devices import DeviceRegistry, Pairing
-from codekernel.adapters.hub.access.tokens import AccessTokens
+from codekernel.adapters.hub.access.devices import AccessTokens, DeviceRegistry, Pairing
 from codekernel.adapters.hub.app import make_app
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.events.broadcast import (

@@ -20,6 +20,7 @@ from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import SessionNotFound, WrongParam
 from codekernel.protocol.envelope import Message
+from codekernel.protocol.messages.conversation import BeginConversation
 from codekernel.protocol.messages.kernel import Attach
 from codekernel.protocol.messages.repos import SessionCrashed, SessionPrepared
 from codekernel.runtime.clients import ClientInfo, ModeClient
@@ -34,7 +35,7 @@ from codekernel.transport.lines import Line
 from codekernel.transport.local_endpoint import LocalPipe
 
 if TYPE_CHECKING:  # imported with the first question
-    from codekernel.conversation.retriever import RepositoryAccess
+    from codekernel.conversation.repository_access import RepositoryAccess
     from codekernel.conversation.turn import RunningQuestionTurn
 
 _SESSION_ID = 1
@@ -198,4 +199,5 @@ def _begin_turn(
     name = choose_model(shared.settings.current, model)
     conversations = shared.conversations()
     number = time.time_ns() // 1_000_000
-    yield conversations.begin(number, question, name, access, cancel)
+    asked = BeginConversation(model_name=name, conversation_id=number, query=question)
+    yield conversations.begin(asked, access, cancel)

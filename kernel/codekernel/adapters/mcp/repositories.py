@@ -20,7 +20,7 @@ from codekernel.adapters.mcp.toolset.search import (
     build_query,
     format_page,
 )
-from codekernel.agent.code_queries.places import strip_scheme
+from codekernel.agent.code_queries import strip_scheme
 from codekernel.agent.registry import decode_arguments
 from codekernel.agent.tool import ToolOutcome, make_failure, make_success
 from codekernel.domain.concurrency import CancelToken

@@ -4,6 +4,7 @@ Modules, in the order data meets them:
 
     page_api.py         what a page may call, and the tables shared with the Electron host
     authentication.py   one-time token, page secret and cookie of a browser; Host and Origin
+    versioned_pages.py  addresses that a browser keeps, and the modules of a page
     server.py           the port: pages with their headers, WebSockets, one client per tab
     web_client.py       one tab: its calls and conversations
     host_calls.py       calls that are carried out here: settings, keys, host info, the editor

@@ -44,7 +44,7 @@ _CALLS = {
         " checkSettings updateSettings getModels getAvailableHardware setApiKey testApi"
         " getModelPresets listEndpointModels findLocalServers"
     ),
-    (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus",
+    (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus searchRepos",
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (

@@ -16,6 +16,7 @@ from websockets.sync.connection import Connection
 
 from codekernel.adapters.static_pages import HTML_TYPE, SECURITY_HEADERS, StaticPages
 from codekernel.adapters.web.authentication import HOST, SUBPROTOCOL, BrowserAuth
+from codekernel.adapters.web.versioned_pages import VersionedPages
 from codekernel.adapters.web.web_client import WebClient
 from codekernel.adapters.websocket_server import WebSocketServer
 from codekernel.domain.concurrency import start_thread
@@ -88,7 +89,7 @@ class WebServer:
         port: int,
     ) -> None:
         """Bind the port, 0 for any. Raises OSError if it is taken."""
-        self._pages = pages
+        self._pages = VersionedPages(pages)
         self._open_client = open_client
         self._first_page = first_page
         self._tab_count = 0
@@ -143,7 +144,8 @@ class WebServer:
         file = self._pages.read(path)
         if file is None:
             return _respond_error(HTTPStatus.NOT_FOUND, "There is no such page.")
-        return _respond(*file)
+        headers = {"Cache-Control": file.cache_control} if file.cache_control else None
+        return _respond(file.content, file.kind, headers)
 
     def _respond_with_landing(self, sock: socket.socket, head: RequestHead) -> bytes:
         """Redeem a token, or check the cookie, and respond with the landing page."""

@@ -47,9 +47,10 @@ class RunCommandArguments:
 
 @tool("run_command", ToolPermission.RUNS)
 def run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOutcome:
-    """Run a shell command in the repository and get what it prints, the end of it if that is
-    much. It cannot be typed to: use start_session for that.
-    """  # noqa: D205
+    """Run a shell command in the repository and get what it prints, the end of it if that is much.
+
+    It cannot be typed to: use start_session for that.
+    """
     if not arguments.command.strip() or "\0" in arguments.command:
         raise ToolError("The command is empty, or has a NUL character in it.")
     limits = context.limits

@@ -9,7 +9,6 @@ not in a snapshot, and nor is what nested repositories hold.
 import hashlib
 import os
 import shutil
-import stat
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from pathlib import Path
 from codekernel.domain.child_process import CHILD_PROCESS_OPTIONS
 from codekernel.errors import KernelError
 from codekernel.files.git_repository import find_common_dir, find_git_dir, find_work_tree_top
-from codekernel.storage.safe_files import make_private_folder
+from codekernel.storage.safe_files import make_private_folder, measure_folder
 
 # The first snapshot reads every file: 100 MB in a second or two. A folder that takes longer has
 # no snapshots.
@@ -147,7 +146,7 @@ class _ShadowRepository:
     def use(self) -> Iterator[None]:
         """Keep it from being removed."""
         with self._lock:
-            if self._users == 0 and _measure_folder(self._git_dir) > MAX_SNAPSHOT_BYTES:
+            if self._users == 0 and measure_folder(self._git_dir) > MAX_SNAPSHOT_BYTES:
                 shutil.rmtree(self._git_dir, ignore_errors=True)
             self._users += 1
         try:
@@ -233,15 +232,3 @@ class _ShadowRepository:
         exclude = common_dir / "info" / "exclude"
         if exclude.is_file():
             shutil.copyfile(exclude, self._git_dir / "info" / "exclude")
-
-
-def _measure_folder(folder: Path) -> int:
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            try:
-                status = os.lstat(os.path.join(place, name))  # noqa: PTH118 - thousands of them
-            except OSError:
-                continue
-            total += status.st_size if stat.S_ISREG(status.st_mode) else 0
-    return total

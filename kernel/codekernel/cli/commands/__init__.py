@@ -22,6 +22,7 @@ Modules, in the order data meets them:
     status.py           the kernel that runs, and its end
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
+    eval_tuning.py      what eval --tune learned
     pack.py             whole indexes in a team's store
     build_base.py       many repositories in one table of a team's store
     share.py            what a team's store holds

@@ -2,7 +2,8 @@
 
 Mine questions from the repository's history, run them under several settings and compare NDCG,
 recall and MRR; report the metrics per setting and what each addition gains. Writes nothing but the
-index.
+index; with ``--tune`` also the weights of signals that the repository's history teaches, if they
+hold on the commits set aside, and ``--untune`` deletes those.
 """
 
 import argparse
@@ -15,6 +16,12 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from codekernel.cli.commands.eval_tuning import (
+    TuningReport,
+    UntuningReport,
+    tune_ranking,
+    untune_ranking,
+)
 from codekernel.cli.folder_session import READ_ONLY_STATE, FolderSession, Status
 from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.output.terminal import StatusLine, write_lines
@@ -38,6 +45,11 @@ LEXICAL_ONLY = "words alone"
 
 # Below this an interval is so wide that hardly any difference could show.
 MIN_QUESTIONS = 30
+
+DEFAULT_COMMITS = 200
+
+# What is learned from fewer seldom holds on those set aside.
+DEFAULT_TUNING_COMMITS = 500
 
 _TABLE_COLUMNS = ("NDCG@10", "recall@10", "  MRR", "hit@1")
 
@@ -226,12 +238,18 @@ def _compare_results(
     return SettingComparison(what, before.setting, difference, cost)
 
 
+_Report = EvaluationReport | TuningReport | UntuningReport
+
+
 def run_eval(args: argparse.Namespace) -> int:
     """Print the report; FAILED if the repository cannot be evaluated."""
     user_data = open_user_data(args.user_data, os.environ)
     progress = StatusLine(sys.stderr)
     try:
-        report = evaluate_repository(args, user_data, progress)
+        if args.untune:
+            report: _Report = forget_tuning(args, user_data)
+        else:
+            report = evaluate_repository(args, user_data, progress)
     except KernelError as error:
         progress.clear()
         sys.stderr.write(f"PROBLEM: {escape_line(str(error))}\n")
@@ -243,9 +261,13 @@ def run_eval(args: argparse.Namespace) -> int:
 
 def evaluate_repository(
     args: argparse.Namespace, user_data: UserData, progress: StatusLine
-) -> EvaluationReport:
-    """Evaluate at most ``args.commits``; raises KernelError where there are none."""
+) -> EvaluationReport | TuningReport:
+    """Evaluate at most ``args.commits``, or learn from them.
+
+    Raises KernelError where there are none.
+    """
     root = find_project_root(args.repo)
+    max_commits = args.commits or (DEFAULT_TUNING_COMMITS if args.tune else DEFAULT_COMMITS)
     # Before the index is built, which would be in vain without a history.
     _mine_questions(root, lambda path: (root / path).is_file(), max_commits=1)
     with open_kernel(args, user_data, "eval") as kernel:
@@ -259,11 +281,23 @@ def evaluate_repository(
         index = find_index_folder(kernel, repo_name, user_data)
         with closing(Catalog(index / CATALOG_FILE)) as catalog:
             questions = _mine_questions(
-                root, lambda path: catalog.find_file(path) is not None, args.commits
+                root, lambda path: catalog.find_file(path) is not None, max_commits
             )
+        if args.tune:
+            progress.draw(f"learning from {len(questions)} commits, which takes a minute or two")
+            return tune_ranking(root, session, questions)
         trials = EvaluationTrials(session, questions, progress)
         results, comparisons, remarks = run_trials(trials, status)
     return EvaluationReport(root, tuple(results), tuple(comparisons), tuple(remarks))
+
+
+def forget_tuning(args: argparse.Namespace, user_data: UserData) -> UntuningReport:
+    """Delete the learned weights of a repository. Raises KernelError."""
+    root = find_project_root(args.repo)
+    with open_kernel(args, user_data, "eval") as kernel:
+        session = FolderSession(kernel)
+        kernel.wait_for_reply(session.open(root))
+        return untune_ranking(root, session)
 
 
 def _mine_questions(

@@ -8,8 +8,7 @@ from dataclasses import asdict
 
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
-from codekernel.domain.savings import Savings
-from codekernel.runtime.savings import read_savings
+from codekernel.runtime.savings import Savings, read_savings
 from codekernel.storage.user_data import open_user_data
 
 # As the budget of an answer has it; chat models need about a quarter less for code.

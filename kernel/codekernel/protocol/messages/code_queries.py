@@ -1,11 +1,67 @@
-"""What a change of a place reaches, the commits behind it, and code that is like it."""
+"""What a change of a place reaches, the commits behind it, code that is like it.
+
+For editors: who calls a definition, and what it calls.
+"""
 
 from typing import Annotated
 
 from msgspec import Meta
 
+from codekernel.domain.call_graph import CallChainNode
+from codekernel.domain.untrusted_text import encode_path
 from codekernel.protocol.envelope import Message, ReplyData
 from codekernel.protocol.messages.search import SearchResult
+
+
+class CodeDefinition(ReplyData, frozen=True):
+    """A definition, or code outside of all (kind ``file``); lines from 1, the last included."""
+
+    name: str
+    kind: str
+    file_path: str
+    first_line: int
+    last_line: int
+
+    @classmethod
+    def from_node(cls, node: CallChainNode) -> "CodeDefinition":
+        """Return a definition of the call graph."""
+        return cls(node.name, node.kind, encode_path(node.path), node.first_line, node.last_line)
+
+
+class GetCalls(Message, frozen=True, tag="getCalls"):
+    """Ask who calls a definition, and what it calls; an addition to the document.
+
+    ``symbol`` is a name, or one with those around it: Class.name.
+    """
+
+    symbol: Annotated[str, Meta(min_length=1)]
+
+
+class CallEntry(ReplyData, frozen=True):
+    """A caller or callee, and the lines of the calls, from 1, which are in the caller."""
+
+    place: CodeDefinition
+    lines: list[int]
+    certainty: str
+
+
+class CalledDefinition(ReplyData, frozen=True):
+    """One definition of the name; the numbers are what was left out of the lists."""
+
+    place: CodeDefinition
+    callers: list[CallEntry]
+    callees: list[CallEntry]
+    more_callers: int
+    more_callees: int
+
+
+class GetCallsReply(ReplyData, frozen=True):
+    """Definitions of one name are apart; ``behind`` files have not been read yet."""
+
+    definitions: list[CalledDefinition]
+    more: int
+    behind: int
+
 
 MAX_IMPACT_DEPTH = 6
 
@@ -20,16 +76,6 @@ class GetImpact(Message, frozen=True, tag="getImpact"):
 
     place: str
     depth: Annotated[int, Meta(ge=1, le=MAX_IMPACT_DEPTH)] | None = None
-
-
-class CodeDefinition(ReplyData, frozen=True):
-    """A definition; lines count from 1 and include the last one."""
-
-    name: str
-    kind: str
-    file_path: str
-    first_line: int
-    last_line: int
 
 
 class ReachedEntry(ReplyData, frozen=True):

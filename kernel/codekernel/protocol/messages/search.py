@@ -183,6 +183,46 @@ class MeasureEmbeddingReply(ReplyData, frozen=True):
     seconds_per_chunk: float
 
 
+class TuningQuestion(ReplyData, frozen=True):
+    """A text, and the files that a search for it should find."""
+
+    text: str
+    file_paths: list[str]
+
+
+class TuneRanking(Message, frozen=True, tag="tuneRanking"):
+    """Learn how much each signal counts in the open repository; an addition to the document.
+
+    ``questions`` come newest first; none at all removes what was learned.
+    """
+
+    questions: list[TuningQuestion]
+
+
+class GainEntry(ReplyData, frozen=True):
+    """A mean difference of NDCG@10, and its interval of 95 %."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class TuneRankingReply(ReplyData, frozen=True):
+    """Whether there are learned weights now, and what they gain on the questions set aside.
+
+    ``weights`` are factors of the defaults: those in force if ``kept``, else those that did not
+    hold.
+    """
+
+    kept: bool
+    weights: dict[str, float]
+    trained: int
+    set_aside: int
+    before: float
+    training_gain: GainEntry
+    gain: GainEntry
+
+
 class PauseIndexing(Message, frozen=True, tag="pauseIndexing"):
     """Let the work on the index stand still, or go on; an addition to the document."""
 

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import pytest
 from codekernel.adapters.hub.routes.requests import MAX_BODY_BYTES, MAX_FAILURES
 from support.hub_world import DeviceClient, EventStream, HubWorld, as_json, open_hub
 
@@ -130,6 +131,7 @@ def test_unknown_routes_and_pages_are_told(hub: HubWorld, phone: DeviceClient) -
     assert "default-src 'none'" in page.headers["content-security-policy"]
 
 
+@pytest.mark.parametrize("head_timeout_seconds", [0.3])
 def test_a_connection_that_says_nothing_is_ended(hub: HubWorld) -> None:
     address = httpx.URL(hub.url)
     with socket.create_connection((address.host, address.port or 0)) as silent:

@@ -10,7 +10,7 @@ from support.hub_world import DeviceClient
         ("/", "text/html; charset=utf-8"),
         ("/agents.webmanifest", "application/manifest+json"),
         ("/agents_worker.js", "text/javascript; charset=utf-8"),
-        ("/agents/icons/icon-192.png", "image/png"),
+        ("/icons/icon-192.png", "image/png"),
     ],
 )
 def test_the_files_of_the_page_are_served_with_its_policy(

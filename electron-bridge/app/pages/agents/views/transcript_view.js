@@ -90,7 +90,7 @@ function drawQuestion({ question, askedAt }, element) {
     question === null
       ? nothing
       : html`<div class="question">
-          <h3 class="visually-hidden">${t('agents.you')}</h3>
+          <h2 class="visually-hidden">${t('agents.you')}</h2>
           <p class="question-text">${question}</p>
           <p class="faint">${formatTime(askedAt)}</p>
         </div>`,

@@ -4,25 +4,23 @@ import { confirmDialog } from '../../common/dialog.js';
 import { makeRenderer } from '../../common/renderer.js';
 import { onLanguageChange, t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
-import { kernel } from '../../common/kernel.js';
 import { html, nothing, ref, repeat } from '../../common/lit.js';
-import { readPreference, savePreference } from '../../common/preferences.js';
 import { failureState, loadingState } from '../../common/states.js';
 import { toast, toastFailure } from '../../common/toast.js';
 import { onGrammar } from '../code/grammars.js';
 import { waitingTool } from './agent_run.js';
-import { composer } from './composer.js';
-import { Conversation } from './conversation.js';
-import { conversationList } from './conversation_list.js';
 import { FollowedScroll } from './auto_scroll.js';
+import { branchAfter, branchBefore } from './branches.js';
+import { composer } from './composer.js';
+import { conversationList } from './conversation_list.js';
 import { exportMarkdown, exportName, saveTextFile } from './export_markdown.js';
-import { formatThousands, ModelFacts } from './models.js';
 import { MentionPicker } from './mention_picker.js';
+import { formatThousands } from './models.js';
 import { showRules } from './rules_dialog.js';
 import { sourcesView } from './sources_view.js';
 import { beginning, endButton, exportButton, memoryText } from './talk_parts.js';
+import { TalkState } from './talk_state.js';
 import { turnView } from './turn_view.js';
-import { countKept } from './turns.js';
 
 /** @typedef {import('./conversation_list.js').Entry} Entry */
 /** @typedef {import('./turns.js').Turn} Turn */
@@ -36,33 +34,21 @@ export function mountConversation(container, page) {
   const scroller = document.createElement('div');
   scroller.className = 'talk-scroller';
   const scroll = new FollowedScroll(scroller, () => draw());
-  /** @type {{ entries: Entry[] | null, failure: unknown, models: string[] | null, modelName: string, draft: string, isSendRequested: boolean, isAgent: boolean, reviews: boolean, rules: import('../../../../types/protocol.d.ts').PermissionRuleEntry[], facts: ModelFacts, sourcesOf: Turn | null, edited: Turn | null, isListOpen: boolean }} */
-  const state = {
-    entries: null,
-    failure: null,
-    models: null,
-    modelName: readPreference('talk.model') ?? '',
-    draft: '',
-    isSendRequested: false,
-    isAgent: readPreference('talk.kind') === 'agent',
-    reviews: readPreference('talk.reviews') === 'yes',
-    rules: [],
-    facts: new ModelFacts(),
-    sourcesOf: null,
-    edited: null,
-    isListOpen: false,
-  };
-  /** Those in which an agent works, whoever has begun it. @type {Set<number>} */
-  let working = new Set();
-  /** Those with a running turn, and the one that is shown. @type {Map<number, Conversation>} */
-  const open = new Map();
-  let current = newConversation();
-  let hasComeBack = false;
-  let noteListed = () => {};
-  /** An address can name a conversation before the kernel has said where agents work. */
-  const listed = new Promise((resolve) => {
-    noteListed = () => resolve(null);
+  const talk = new TalkState(page.session, {
+    draw: () => draw(),
+    changed,
+    toEnd: () => scroll.toEnd(),
+    conversation: {
+      changed,
+      grown: () => scroll.grown(),
+      openFile,
+      failed: toastFailure,
+      openPlace: openSource,
+    },
   });
+  /** @type {Turn | null} */
+  let sourcesOf = null;
+  let isListOpen = false;
 
   const picker = new MentionPicker({ changed: () => draw(), write: writeAt });
 
@@ -70,28 +56,26 @@ export function mountConversation(container, page) {
   const drawTurns = makeRenderer(scroller, turns);
 
   function template() {
-    const shown = current.turns.find(({ turn }) => turn === state.sourcesOf);
-    const classes = ['talk', state.isListOpen && 'list-open', shown && 'with-sources'];
+    const { current } = talk;
+    const shown = current.turns.find(({ turn }) => turn === sourcesOf);
+    const classes = ['talk', isListOpen && 'list-open', shown && 'with-sources'];
     return html`<div class=${classes.filter(Boolean).join(' ')}>
       <aside class="talks" aria-label=${t('talks.title')}>
         ${conversationList(
           {
-            entries: state.entries,
-            failure: state.failure,
+            entries: talk.entries,
+            failure: talk.failure,
             currentId: current.id,
-            running: new Set([
-              ...working,
-              ...[...open.values()].filter((one) => one.isRunning).map(({ id }) => id),
-            ]),
+            running: talk.running,
           },
-          { begin, open: show, remove, retry: loadList },
+          { begin, open: show, remove, retry: () => talk.loadList() },
         )}
       </aside>
       <div class="talk-main">
         <button
           class="button small talks-toggle"
           type="button"
-          aria-expanded=${String(state.isListOpen)}
+          aria-expanded=${String(isListOpen)}
           @click=${toggleList}
         >
           ${icon('chevron-down')} ${t('talks.title')}
@@ -99,64 +83,59 @@ export function mountConversation(container, page) {
         ${current.turns.length > 0 && !current.isRunning ? exportButton(exportTalk) : nothing}
         ${scroller} ${scroll.isBehind ? endButton(() => scroll.toEnd()) : nothing}
         <p class="visually-hidden" role="status" aria-live="polite">${announcement()}</p>
-        ${composer(
-          {
-            ...state,
-            ruleCount: state.rules.length,
-            memory: memoryText(state.facts.memoryOf(madeTurns()), formatThousands),
-            isEditing: state.edited !== null,
-            picker,
-            state: phase(),
-            isSessionReady: page.session.isPrepared,
-          },
-          {
-            write,
-            choose,
-            setAgent,
-            setReviews,
-            showRules: openRules,
-            send,
-            endEdit,
-            stop: () => current.stop(),
-          },
-        )}
+        ${question()}
       </div>
       ${shown ? sourcesView(shown.turn, { close: () => showSources(null), open: openSource }) : nothing}
     </div>`;
   }
 
-  function madeTurns() {
-    return current.turns.map(({ turn }) => turn);
+  function question() {
+    const { models, modelName, draft, isSendRequested, isAgent, reviews } = talk;
+    return composer(
+      {
+        models,
+        modelName,
+        draft,
+        isSendRequested,
+        isAgent,
+        reviews,
+        ruleCount: talk.rules.length,
+        memory: memoryText(talk.facts.memoryOf(talk.turns), formatThousands),
+        isEditing: talk.edited !== null,
+        picker,
+        state: phase(),
+        isSessionReady: page.session.isPrepared,
+      },
+      {
+        write,
+        choose: (name) => talk.choose(name),
+        setAgent: (isNow) => talk.setAgent(isNow),
+        setReviews: (isNow) => talk.setReviews(isNow),
+        showRules: openRules,
+        send,
+        endEdit,
+        stop: () => talk.current.stop(),
+      },
+    );
   }
 
   function turns() {
+    const { current, facts } = talk;
     if (current.isLoading) return loadingState();
     if (current.failure) return failureState(current.failure, { retry: () => current.load() });
     if (current.turns.length === 0) {
-      const hasModel = Boolean(state.models?.length);
-      const start = { isAgent: state.isAgent, repoName: page.repoName, hasModel };
+      const hasModel = Boolean(talk.models?.length);
+      const start = { isAgent: talk.isAgent, repoName: page.repoName, hasModel };
       return beginning(start, (query) => write(query, true));
     }
-    const askAgain = current.isRunning ? null : again;
-    const undo = current.isRunning ? null : undoTurn;
-    const branching = current.isRunning
-      ? { regenerate: null, edit: null, fork: null }
-      : { regenerate, edit, fork };
-    const { facts } = state;
+    const actions = current.isRunning
+      ? { askAgain: null, undo: null, regenerate: null, edit: null, fork: null }
+      : { askAgain, undo, regenerate, edit, fork };
     return html`<div class="turns" ${ref(follow)}>
       ${repeat(
         current.turns,
         ({ turn }) => turn,
-        (shown) =>
-          turnView(shown, {
-            openExcerpt,
-            askAgain,
-            undo,
-            openFile,
-            showSources,
-            facts,
-            ...branching,
-          }),
+        (shown) => turnView(shown, { openExcerpt, openFile, showSources, facts, ...actions }),
       )}
     </div>`;
   }
@@ -164,22 +143,6 @@ export function mountConversation(container, page) {
   /** @param {Element | undefined} content */
   function follow(content) {
     if (content) scroll.follow(content);
-  }
-
-  function newConversation() {
-    return new Conversation(Date.now(), callbacks());
-  }
-
-  function callbacks() {
-    return {
-      changed,
-      grown: () => scroll.grown(),
-      openFile,
-      failed: toastFailure,
-      openPlace: (
-        /** @type {import('./citations.js').CheckedCitation} */ { path, begin: first, end },
-      ) => page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end }),
-    };
   }
 
   function changed() {
@@ -191,22 +154,19 @@ export function mountConversation(container, page) {
 
   /** What is shown goes into the address, and what is at work into the badge. */
   function noteState() {
+    const { current, answering } = talk;
     page.note('talk', { conversation: current.turns.length > 0 ? current.id : undefined });
-    page.running.setOwn(
-      [...open.values()]
-        .filter((one) => one.isRunning)
-        .map(({ id, topic }) => ({ conversation: id, topic })),
-    );
+    page.running.setOwn(answering.map(({ id, topic }) => ({ conversation: id, topic })));
   }
 
   /** @returns {'ready' | 'answering' | 'stopping'} */
   function phase() {
-    if (!current.isRunning) return 'ready';
-    return current.turns.at(-1)?.turn.state === 'stopping' ? 'stopping' : 'answering';
+    if (!talk.current.isRunning) return 'ready';
+    return talk.turns.at(-1)?.state === 'stopping' ? 'stopping' : 'answering';
   }
 
   function announcement() {
-    const turn = current.turns.at(-1)?.turn;
+    const turn = talk.turns.at(-1);
     if (!turn) return '';
     if (phase() === 'ready') return t(`spoken.${turn.state}`);
     const waiting = turn.agent && waitingTool(turn.agent);
@@ -224,13 +184,29 @@ export function mountConversation(container, page) {
     page.viewer.open({ filePath, beginLine: 0, endLine: 0 });
   }
 
+  /** @param {{ path: string, begin: number, end: number }} source with lines from 1 */
+  function openSource({ path, begin: first, end }) {
+    page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end });
+  }
+
+  /** @param {Turn | null} turn */
+  function showSources(turn) {
+    sourcesOf = turn;
+    draw();
+  }
+
+  function exportTalk() {
+    const { topic } = talk.current;
+    saveTextFile(exportName(topic), exportMarkdown(topic, page.repoName, talk.turns));
+  }
+
   /**
    * @param {string} draft
    * @param {boolean} [isOffered] not typed by the user: scroll to it
    */
   function write(draft, isOffered = false) {
-    state.draft = draft;
-    state.isSendRequested = false;
+    talk.draft = draft;
+    talk.isSendRequested = false;
     draw();
     if (isOffered) queueMicrotask(focusQuestion);
   }
@@ -248,129 +224,70 @@ export function mountConversation(container, page) {
     });
   }
 
-  /** @param {string} modelName */
-  function choose(modelName) {
-    state.modelName = modelName;
-    savePreference('talk.model', modelName);
-    draw();
-  }
-
-  /** @param {boolean} isAgent */
-  function setAgent(isAgent) {
-    state.isAgent = isAgent;
-    savePreference('talk.kind', isAgent ? 'agent' : 'ask');
-    changed();
-  }
-
-  /** @param {boolean} reviews */
-  function setReviews(reviews) {
-    state.reviews = reviews;
-    savePreference('talk.reviews', reviews ? 'yes' : 'no');
-    draw();
-  }
-
   async function openRules() {
-    await showRules(state.rules);
-    await loadRules();
-  }
-
-  async function loadRules() {
-    try {
-      state.rules = (await kernel.getPermissionRules()).rules;
-      draw();
-    } catch {
-      // asked again with the list
-    }
+    await showRules(talk.rules);
+    await talk.loadRules();
   }
 
   /** Asks what is written; if the kernel is not that far yet, as soon as it is. */
   function send() {
-    const isReady = page.session.isPrepared && state.models !== null;
-    state.isSendRequested = !isReady && state.draft.trim() !== '';
-    if (isReady) ask(state.draft);
+    const isReady = page.session.isPrepared && talk.models !== null;
+    talk.isSendRequested = !isReady && talk.draft.trim() !== '';
+    if (isReady) ask(talk.draft);
     else draw();
   }
 
   function sendIfRequested() {
-    if (state.isSendRequested) send();
-  }
-
-  /** @param {import('./turns.js').Turn} turn */
-  function again({ query, agent }) {
-    return ask(query, agent !== null);
+    if (talk.isSendRequested) send();
   }
 
   /**
-   * Go on in a new conversation that has the first turns of this one, which stays as it is.
-   *
-   * @param {number} count of turns
-   * @returns {Promise<boolean>} whether it is there
+   * @param {string} query
+   * @param {boolean} [isAgent]
    */
-  async function branch(count) {
-    const kept = countKept(madeTurns().slice(0, count));
-    const forked = newConversation();
-    if (kept > 0) {
-      const fields = { conversationId: current.id, newId: forked.id, turns: kept };
-      try {
-        await kernel.forkConversation(fields);
-      } catch (failure) {
-        toastFailure(failure);
-        return false;
-      }
-    }
-    leave();
-    current = forked;
-    open.set(forked.id, forked);
-    if (kept > 0) await forked.load();
-    changed();
-    return true;
+  async function ask(query, isAgent = talk.isAgent) {
+    if (!query.trim() || talk.current.isRunning || !talk.modelName) return;
+    const { edited } = talk;
+    if (query === talk.draft) talk.draft = '';
+    talk.edited = null;
+    if (edited && !(await branchBefore(talk, edited))) return;
+    await talk.ask(query, isAgent);
+  }
+
+  /** @param {Turn} turn */
+  function askAgain({ query, agent }) {
+    return ask(query, agent !== null);
   }
 
   /** @param {Turn} turn */
   async function regenerate(turn) {
-    if (await branch(madeTurns().indexOf(turn))) await ask(turn.query, false);
+    if (await branchBefore(talk, turn)) await ask(turn.query, false);
   }
 
   /** @param {Turn} turn */
   function edit(turn) {
-    setAgent(turn.agent !== null);
+    talk.setAgent(turn.agent !== null);
     write(turn.query, true);
-    state.edited = turn;
+    talk.edited = turn;
     draw();
   }
 
   function endEdit() {
-    state.edited = null;
+    talk.edited = null;
     write('');
   }
 
   /** @param {Turn} turn */
   async function fork(turn) {
-    if (!(await branch(madeTurns().indexOf(turn) + 1))) return;
+    if (!(await branchAfter(talk, turn))) return;
     toast(t('turn.forked'), { kind: 'success' });
-    await loadList();
+    await talk.loadList();
     focusQuestion();
   }
 
-  /** @param {Turn | null} turn */
-  function showSources(turn) {
-    state.sourcesOf = turn;
-    draw();
-  }
-
-  /** @param {import('./sources.js').Source} source */
-  function openSource({ path, begin: first, end }) {
-    page.viewer.open({ filePath: path, beginLine: first - 1, endLine: end });
-  }
-
-  function exportTalk() {
-    const text = exportMarkdown(current.topic, page.repoName, madeTurns());
-    saveTextFile(exportName(current.topic), text);
-  }
-
-  /** @param {import('./turns.js').Turn} turn */
-  async function undoTurn(turn) {
-    const conversation = current;
+  /** @param {Turn} turn */
+  async function undo(turn) {
+    const conversation = talk.current;
     const isMeant = await confirmDialog({
       title: t('undo.title'),
       text: html`<p>${t('undo.text')}</p>
@@ -382,73 +299,15 @@ export function mountConversation(container, page) {
     if (isMeant) await conversation.undo(turn).catch(toastFailure);
   }
 
-  /**
-   * @param {string} query
-   * @param {boolean} [isAgent]
-   */
-  async function ask(query, isAgent = state.isAgent) {
-    if (!query.trim() || current.isRunning || !state.modelName) return;
-    const { edited } = state;
-    if (query === state.draft) state.draft = '';
-    state.edited = null;
-    if (edited && !(await branch(madeTurns().indexOf(edited)))) return;
-    const conversation = current;
-    open.set(conversation.id, conversation);
-    scroll.toEnd();
-    const answered = conversation.ask(query.trim(), state.modelName, {
-      isAgent,
-      reviews: state.reviews,
-    });
-    note(conversation);
-    await answered;
-    if (conversation !== current) open.delete(conversation.id);
-    await Promise.all([loadList(), isAgent ? loadRules() : null]);
-  }
-
-  /** The kernel lists it when the first answer is there; the page lists it at once. @param {Conversation} conversation */
-  function note({ id, topic, turns: made }) {
-    const others = (state.entries ?? []).filter(({ conversationId }) => conversationId !== id);
-    const entry = { conversationId: id, topic, time: Date.now(), turns: made.length };
-    state.entries = [entry, ...others];
-    draw();
-  }
-
   function begin() {
-    leave();
-    current = newConversation();
-    changed();
+    talk.begin();
     queueMicrotask(focusQuestion);
   }
 
   /** @param {number} id */
   function show(id) {
-    state.isListOpen = false;
-    if (id === current.id && current.turns.length > 0) {
-      draw();
-      return;
-    }
-    leave();
-    const running = open.get(id);
-    current = running ?? new Conversation(id, callbacks());
-    open.set(id, current);
-    if (!running) load(current);
-    scroll.toEnd();
-    changed();
-  }
-
-  /** Read its history, then follow the agent that works there. @param {Conversation} conversation */
-  async function load(conversation) {
-    await Promise.all([conversation.load(), listed]);
-    if (conversation !== current || !working.has(conversation.id)) return;
-    conversation.failure = null; // there is no history before the first turn has ended
-    await conversation.follow();
-    if (conversation !== current) open.delete(conversation.id);
-    await loadList();
-  }
-
-  function leave() {
-    state.edited = null;
-    if (!current.isRunning) open.delete(current.id);
+    isListOpen = false;
+    talk.show(id);
   }
 
   /** @param {Entry} entry */
@@ -461,64 +320,13 @@ export function mountConversation(container, page) {
       danger: true,
     });
     if (!isMeant) return;
-    try {
-      open.get(conversationId)?.stop();
-      await kernel.deleteConversation({ conversationId });
-      open.delete(conversationId);
-      if (current.id === conversationId) begin();
-    } catch (failure) {
-      toastFailure(failure);
-    }
-    await loadList();
-  }
-
-  async function loadList() {
-    if (!page.session.isPrepared) return;
-    try {
-      const { conversations, running = [] } = await kernel.getConversations();
-      working = new Set(running.map(({ conversationId }) => conversationId));
-      const known = new Set(conversations.map(({ conversationId }) => conversationId));
-      const begun = running
-        .filter(({ conversationId }) => !known.has(conversationId))
-        .map(({ conversationId, query }) => ({
-          conversationId,
-          topic: query,
-          time: Date.now(),
-          turns: 0,
-        }));
-      state.entries = [...begun, ...conversations];
-      state.failure = null;
-      noteListed();
-      comeBack();
-    } catch (failure) {
-      state.failure = failure;
-    }
-    draw();
-  }
-
-  /** A page that was loaded again shows the agent that works, unless its address says otherwise. */
-  function comeBack() {
-    const [id] = working;
-    if (hasComeBack || id === undefined || open.has(current.id) || state.draft) return;
-    hasComeBack = true;
-    show(id);
-  }
-
-  async function loadModels() {
-    try {
-      const reply = await kernel.getGenerationModels();
-      state.facts = new ModelFacts(reply);
-      state.models = reply.modelList.map(({ name }) => name);
-      if (!state.models.includes(state.modelName)) state.modelName = state.models[0] ?? '';
-    } catch {
-      // the banner shows that the kernel does not run; loaded again when it is back
-    }
-    changed();
-    sendIfRequested();
+    const isCurrent = talk.current.id === conversationId;
+    await talk.remove(conversationId);
+    if (isCurrent && talk.current.id !== conversationId) focusQuestion();
   }
 
   function toggleList() {
-    state.isListOpen = !state.isListOpen;
+    isListOpen = !isListOpen;
     draw();
   }
 
@@ -527,9 +335,8 @@ export function mountConversation(container, page) {
   }
 
   function loadAll() {
-    loadList();
-    if (page.session.isPrepared) loadRules();
-    loadModels();
+    talk.loadAll();
+    talk.loadModels().then(sendIfRequested);
   }
 
   let isShown = false;
@@ -539,14 +346,16 @@ export function mountConversation(container, page) {
     draw();
   });
   globalThis.addEventListener('focus', () => isShown && loadAll()); // settings, or agents elsewhere
-  const redrawAnswers = () => current.redraw();
+  const redrawAnswers = () => talk.current.redraw();
   onLanguageChange(redrawAnswers);
   onGrammar(redrawAnswers);
 
   return {
     shown: ({ conversation }) => {
       isShown = true;
-      if (conversation && conversation !== current.id) show(conversation);
+      if (conversation && conversation !== talk.current.id) show(conversation);
+      const mention = page.takeMention();
+      if (mention) writeAt(`${talk.draft.replace(/(\S)$/, '$1 ')}@${mention} `);
       loadAll();
       scroll.grown();
     },

@@ -15,11 +15,12 @@ export function searchBox(state, { toResults }) {
   return html`<form
     class="search-box"
     role="search"
+    aria-busy=${String(state.isUnderWay)}
     @submit=${(/** @type {Event} */ event) => event.preventDefault()}
   >
     <label class="visually-hidden" for="query">${t('search.label')}</label>
-    <span class="search-icon">
-      ${state.isUnderWay ? html`<span class="spinner" aria-hidden="true"></span>` : icon('search')}
+    <span class="search-icon" aria-hidden="true">
+      ${icon('search')} ${state.isUnderWay ? html`<span class="spinner"></span>` : nothing}
     </span>
     <textarea
       id="query"
@@ -32,7 +33,7 @@ export function searchBox(state, { toResults }) {
       enterkeyhint="search"
       placeholder=${t('search.placeholder')}
       .value=${live(state.query)}
-      @input=${(/** @type {any} */ { target }) => state.search(target.value, { isTyping: true })}
+      @input=${(/** @type {any} */ { target }) => state.search(target.value)}
       @keydown=${(/** @type {KeyboardEvent} */ event) => boxKey(event, state, toResults)}
     ></textarea>
     ${state.query.trim() ? saveButton(state) : nothing}
@@ -70,8 +71,7 @@ function boxKey(event, state, toResults) {
   const box = /** @type {HTMLTextAreaElement} */ (event.target);
   const isAtEnd = !box.value.slice(box.selectionEnd).includes('\n');
   if (event.key === 'Enter' && !event.shiftKey) {
-    if (state.isUnderWay) state.latest.runNow();
-    else toResults();
+    if (!state.isUnderWay) toResults();
   } else if (event.key === 'ArrowDown' && isAtEnd && !event.shiftKey && state.results.length > 0) {
     toResults();
   } else if (event.key === 'Escape' && state.query) {

@@ -11,6 +11,7 @@ const KEYS = Object.freeze([
   ['Ctrl/⌘ Enter', 'edit'],
   ['→ ←', 'expand'],
   ['c', 'copy'],
+  ['a', 'ask'],
   ['Ctrl/⌘ K', 'palette'],
   ['Esc', 'back'],
   ['?', 'help'],

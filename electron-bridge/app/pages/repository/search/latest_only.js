@@ -49,14 +49,6 @@ export class LatestOnly {
     this.callbacks.changed();
   }
 
-  /** Ask at once what waits for its delay. */
-  runNow() {
-    if (this.#timer === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#next();
-  }
-
   /** Drop what is waiting or running; its result is ignored. */
   cancel() {
     this.#number += 1;

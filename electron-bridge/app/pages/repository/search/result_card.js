@@ -17,6 +17,7 @@ import { firstLines } from './snippet.js';
 
 /**
  * @typedef {object} CardContext
+ * @property {string} [repoName] of a result of another repository
  * @property {boolean} isActive the keys of the list lead to it, and Tab to its buttons
  * @property {boolean} isExpanded
  * @property {boolean} isExplained
@@ -24,6 +25,7 @@ import { firstLines } from './snippet.js';
  * @property {() => void} toggleExplained
  * @property {() => void} showFile all results of the file
  * @property {() => void} open
+ * @property {() => void} [ask] a question about it, if it can be named in one
  * @property {() => void} edit
  * @property {() => void} copy
  */
@@ -69,8 +71,9 @@ export function resultCard(row, context) {
                 })
               : nothing
           }
+          ${context.ask ? actionButton('question', t('result.ask'), tab, context.ask) : nothing}
           ${actionButton('copy', t('result.copy'), tab, context.copy)}
-          ${hasEditor() ? actionButton('external', t('editor.open'), tab, context.edit) : nothing}
+          ${hasEditor() && !context.repoName ? actionButton('external', t('editor.open'), tab, context.edit) : nothing}
         </span>
       </span>
     </header>
@@ -104,6 +107,7 @@ function place({ result, isFirst }, context, tab) {
       title=${filePath}
       @click=${context.open}
     >
+      ${isFirst && context.repoName ? html`<span class="badge">${context.repoName}</span> ` : nothing}
       ${isFirst ? pathText(filePath) : nothing}<span class="path-lines"
         >${isFirst ? ':' : ''}${lineRange(beginLine, endLine)}</span
       >
@@ -141,8 +145,10 @@ function cachedSnippet(result, isExpanded) {
  * @param {boolean} isExpanded
  */
 function snippetOf({ content, highlightedContent, metadata, language }, isExpanded) {
-  const marks = wholeWords(marksOf(highlightedContent, content), content);
-  const shown = bestLines({ content, marks, metadata }, isExpanded ? Infinity : undefined);
+  const found = marksOf(highlightedContent, content);
+  const marks = wholeWords(found, content);
+  // By what was found: of "session", session_key and SESSION_ID are not two words.
+  const shown = bestLines({ content, marks: found, metadata }, isExpanded ? Infinity : undefined);
   // Colours depend on what stands above, and cost time for what stands below.
   const text = firstLines(content, shown.end);
   const lines = colouredLines(text, language, marksWithin(marks, 0, text.length));
@@ -175,7 +181,7 @@ function symbolText(symbol) {
 }
 
 /**
- * @param {'info' | 'copy' | 'external' | 'chevron-up' | 'chevron-down'} shape
+ * @param {import('../../common/icons.js').IconName} shape
  * @param {string} label
  * @param {number} tab
  * @param {() => void} act

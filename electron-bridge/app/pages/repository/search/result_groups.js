@@ -1,5 +1,7 @@
 /** Results by file: a file stands where its best result stands. Pure. */
 
+import { keyOfFile } from './scope.js';
+
 /** @typedef {import('./search_state.js').SearchResult} SearchResult */
 
 /** Of each file at first; the others are one key away. */
@@ -16,19 +18,19 @@ export const SHOWN_PER_FILE = 2;
 
 /**
  * @param {readonly SearchResult[]} results best first
- * @param {ReadonlySet<string>} open files of which all results are shown
+ * @param {ReadonlySet<string>} open keys of files of which all results are shown
  * @returns {ResultRow[]}
  */
 export function rowsByFile(results, open) {
   /** @type {Map<string, SearchResult[]>} */
   const files = new Map();
   for (const result of results) {
-    const before = files.get(result.filePath);
+    const before = files.get(keyOfFile(result));
     if (before) before.push(result);
-    else files.set(result.filePath, [result]);
+    else files.set(keyOfFile(result), [result]);
   }
-  return [...files].flatMap(([filePath, all]) => {
-    const shown = open.has(filePath) ? all : all.slice(0, SHOWN_PER_FILE);
+  return [...files].flatMap(([key, all]) => {
+    const shown = open.has(key) ? all : all.slice(0, SHOWN_PER_FILE);
     return shown.map((result, index) => ({
       result,
       isFirst: index === 0,

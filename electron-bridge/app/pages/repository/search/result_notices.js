@@ -43,11 +43,22 @@ function countHits(state) {
  * @param {SearchState} state
  * @param {Page} page
  * @param {(query: string) => void} setQuery
+ * @param {import('./first_tips.js').FirstTips} tips
  */
-export function beforeList(state, page, setQuery) {
+export function beforeList(state, page, setQuery, tips) {
   if (state.failure) return failureState(state.failure, { retry: () => state.again() });
-  if (!state.answered) return state.query.trim() ? nothing : startState(page, setQuery);
+  if (!state.answered) return state.query.trim() ? nothing : startState(page, setQuery, tips);
   return state.results.length === 0 ? nothingFound(state, page, setQuery) : nothing;
+}
+
+/** Repositories of which not everything was searched, and why. @param {SearchState} state */
+export function gapNotice({ gaps }) {
+  if (gaps.length === 0) return nothing;
+  return html`<div class="notice warn" role="status">
+    <ul class="notice-body scope-gaps">
+      ${gaps.map(({ repoName, error, gap }) => html`<li><b>${repoName}</b>: ${error || gap}</li>`)}
+    </ul>
+  </div>`;
 }
 
 /** @param {SearchState} state */
@@ -68,8 +79,9 @@ export function afterList(state) {
 /**
  * @param {Page} page
  * @param {(query: string) => void} setQuery
+ * @param {import('./first_tips.js').FirstTips} tips
  */
-function startState(page, setQuery) {
+function startState(page, setQuery, tips) {
   const recent = recentQueries(page.repoName);
   const forget = html`<button
     class="button small quiet"
@@ -82,7 +94,8 @@ function startState(page, setQuery) {
     ${t('start.forget')}
   </button>`;
   return html`<div class="search-start">
-    ${indexingNote(page)} ${queryList(t('start.saved'), savedQueries(page.repoName), setQuery)}
+    ${tips.template()} ${indexingNote(page)}
+    ${queryList(t('start.saved'), savedQueries(page.repoName), setQuery)}
     ${queryList(t('start.recent'), recent, setQuery, forget)}
     <section class="search-hints">
       <h2>${t('start.hints')}</h2>

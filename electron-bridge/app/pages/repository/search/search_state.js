@@ -4,13 +4,17 @@ import { kernel } from '../../common/kernel.js';
 import { readPreference, savePreference } from '../../common/preferences.js';
 import { LatestOnly } from './latest_only.js';
 import { noteQuery } from './recent_queries.js';
+import { ALL, OWN } from './scope.js';
 
-/** @typedef {import('../../../../types/protocol.d.ts').SearchResult} SearchResult */
-/** @typedef {{ query: string, limit: number | null, accuracy: boolean, isMore: boolean }} Question */
-/** @typedef {import('../../../../types/protocol.d.ts').SearchReply & { ms: number }} Answer */
+/** @typedef {import('../../../../types/protocol.d.ts').SearchedRepo} SearchedRepo */
+/** @typedef {import('./scope.js').Scope} Scope */
+/** @typedef {import('../../../../types/protocol.d.ts').SearchResult & { repoName?: string }}
+ *   SearchResult `repoName` if several repositories were searched */
+/** @typedef {{ query: string, scope: Scope, limit: number | null, accuracy: boolean,
+ *   isMore: boolean }} Question */
+/** @typedef {Pick<import('../../../../types/protocol.d.ts').SearchReply, 'isComplete' | 'facets'> &
+ *   { results: SearchResult[], repos?: SearchedRepo[], gap?: string, ms: number }} Answer */
 
-/** One search runs at a time, and the newest waits for it: no longer delay is needed. */
-const DEBOUNCE_MS = 10;
 /** Milliseconds after which an unchanged query is saved as a recent one. */
 const DWELL_MS = 3_000;
 const MORE_FACTOR = 3;
@@ -18,6 +22,7 @@ const MAX_RESULTS = 10_000;
 
 export class SearchState {
   query = '';
+  scope = OWN;
   accuracy = readPreference('search.accuracy') === 'true';
   /** @type {SearchResult[]} */
   results = [];
@@ -31,12 +36,14 @@ export class SearchState {
   facets = null;
   /** Facets of which all values are shown. @type {Set<string>} */
   wholeFacets = new Set();
+  /** Of which repositories not all was searched. @type {SearchedRepo[]} */
+  gaps = [];
   hasMore = false;
   /** @type {unknown} */
   failure = null;
-  /** @type {Set<number>} results that are shown whole */
+  /** @type {Set<string>} results that are shown whole */
   expanded = new Set();
-  /** @type {Set<number>} results whose score is explained */
+  /** @type {Set<string>} results whose score is explained */
   explained = new Set();
   /** @type {Set<string>} files of which all results are shown */
   openFiles = new Set();
@@ -65,13 +72,14 @@ export class SearchState {
   }
 
   /**
+   * At once, also for each letter: one search runs at a time, and the newest waits for it.
+   *
    * @param {string} query
-   * @param {{ isTyping?: boolean }} [options]
    */
-  search(query, { isTyping = false } = {}) {
+  search(query) {
     clearTimeout(this.#dwell);
     this.query = query;
-    if (query.trim()) this.#start({ limit: null, isMore: false }, isTyping ? DEBOUNCE_MS : 0);
+    if (query.trim()) this.#start({ limit: null, isMore: false });
     else this.#clear();
   }
 
@@ -83,13 +91,20 @@ export class SearchState {
   more() {
     const limit = Math.min(MAX_RESULTS, Math.max(30, this.results.length * MORE_FACTOR));
     this.note();
-    this.#start({ limit, isMore: true }, 0);
+    this.#start({ limit, isMore: true });
   }
 
   /** @param {boolean} accuracy */
   setAccuracy(accuracy) {
     this.accuracy = accuracy;
     savePreference('search.accuracy', String(accuracy));
+    this.again();
+    this.callbacks.changed();
+  }
+
+  /** @param {Scope} scope */
+  setScope(scope) {
+    this.scope = scope;
     this.again();
     this.callbacks.changed();
   }
@@ -101,12 +116,10 @@ export class SearchState {
     noteQuery(this.repoName, this.answered.query);
   }
 
-  /**
-   * @param {Pick<Question, 'limit' | 'isMore'>} what
-   * @param {number} pause
-   */
-  #start(what, pause) {
-    this.latest.schedule({ query: this.query, accuracy: this.accuracy, ...what }, pause);
+  /** @param {Pick<Question, 'limit' | 'isMore'>} what */
+  #start(what) {
+    const { query, scope, accuracy } = this;
+    this.latest.schedule({ query, scope, accuracy, ...what });
   }
 
   #clear() {
@@ -114,6 +127,7 @@ export class SearchState {
     this.answered = null;
     this.failure = null;
     this.facets = null;
+    this.gaps = [];
     this.hasMore = false;
     this.latest.cancel();
     this.callbacks.found(false);
@@ -123,11 +137,12 @@ export class SearchState {
    * @param {Answer} answer
    * @param {Question} question
    */
-  #onReply({ results, isComplete = true, gap = '', facets, ms }, question) {
+  #onReply({ results, repos = [], isComplete = true, gap = '', facets, ms }, question) {
     const before = this.results.length;
     this.results = results;
     this.isComplete = isComplete;
     this.gap = gap;
+    this.gaps = repos.filter((each) => each.error || each.gap);
     this.ms = ms;
     this.answered = question;
     this.failure = null;
@@ -160,9 +175,12 @@ export class SearchState {
  * @param {Question} question
  * @returns {Promise<Answer>}
  */
-async function requestSearch({ query, limit, accuracy }) {
+async function requestSearch({ query, scope, limit, accuracy }) {
   const begin = performance.now();
-  const fields = { query, accuracy, explain: true, facets: true, ...(limit !== null && { limit }) };
-  const reply = await kernel.search(fields);
+  const fields = { query, accuracy, explain: true, ...(limit !== null && { limit }) };
+  const reply =
+    scope.length === 0
+      ? await kernel.search({ ...fields, facets: true })
+      : await kernel.searchRepos({ ...fields, ...(scope[0] !== ALL && { repos: [...scope] }) });
   return { ...reply, ms: performance.now() - begin };
 }

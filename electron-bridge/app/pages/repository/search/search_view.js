@@ -6,6 +6,7 @@ import { onLanguageChange, t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { kernelState, onKernelState } from '../../common/kernel_state.js';
 import { html, nothing } from '../../common/lit.js';
+import { navigate } from '../../common/navigation.js';
 import { openedText, parseOpened } from '../../common/page_address.js';
 import { onGrammar } from '../code/grammars.js';
 import { marksOf, wholeWords } from '../code/marks.js';
@@ -13,14 +14,17 @@ import { openInEditor } from '../viewer/editor.js';
 import { lineRange } from '../viewer/file_path.js';
 import { VirtualList } from '../virtual/virtual_list.js';
 import { searchBox } from './box.js';
-import { beforeList, afterList, countLine } from './result_notices.js';
+import { beforeList, afterList, countLine, gapNotice } from './result_notices.js';
 import { facetPanel } from './facet_panel.js';
 import { filterChips } from './filter_chips.js';
+import { FirstTips } from './first_tips.js';
 import { showKeys } from './keys_dialog.js';
 import { Preview } from './preview.js';
 import { parseQuery } from './query_parts.js';
 import { forgetColours, resultCard } from './result_card.js';
 import { rowsByFile } from './result_groups.js';
+import { isSameScope, keyOfFile, keyOfResult, OWN } from './scope.js';
+import { ScopePicker } from './scope_picker.js';
 import { SearchState } from './search_state.js';
 
 /** @typedef {import('./search_state.js').SearchResult} SearchResult */
@@ -42,6 +46,14 @@ export function mountSearch(container, page) {
   const listElement = element('div', 'result-list');
   const state = new SearchState(page.repoName, { changed, found });
   const preview = new Preview(() => draw());
+  const tips = new FirstTips(() => drawAround());
+  const scopePicker = new ScopePicker(page.repoName, {
+    changed: () => draw(),
+    choose: (scope) => {
+      state.setScope(scope);
+      noteSoon();
+    },
+  });
   let areFacetsOpen = false;
   /** What the address wants to be selected, until it was found. @type {string | undefined} */
   let wanted;
@@ -53,7 +65,7 @@ export function mountSearch(container, page) {
     scroller,
     element: listElement,
     label: () => t('search.results'),
-    keyOf: ({ result }) => result.chunkId,
+    keyOf: ({ result }) => keyOfResult(result),
     guess: GUESSED_HEIGHT,
     rowLabel: ({ result }) => labelOf(result),
     row: (row, index, isActive) => resultCard(row, cardContext(row, index, isActive)),
@@ -72,7 +84,13 @@ export function mountSearch(container, page) {
     return html`<div class="search-head">
         ${searchBox(state, { toResults: () => list.focus(0) })}
         <div class="search-line">
-          <div class="chips" role="group" aria-label=${t('filters.label')}>
+          ${scopePicker.template(state.scope)}
+          <div
+            class="chips"
+            role="group"
+            aria-label=${t('filters.label')}
+            ?hidden=${facets.length === 0 && parts.length === 0}
+          >
             ${facets.length > 0 ? facetsButton() : nothing}
             ${filterChips(state.query, parts, setQuery)}
           </div>
@@ -121,7 +139,8 @@ export function mountSearch(container, page) {
   }
 
   function around() {
-    return html`${beforeList(state, page, setQuery)} ${listElement} ${afterList(state)}`;
+    return html`${gapNotice(state)} ${beforeList(state, page, setQuery, tips)} ${listElement}
+    ${afterList(state)}`;
   }
 
   function changed() {
@@ -136,7 +155,7 @@ export function mountSearch(container, page) {
     if (isMore && list.count > firstNew) list.focus(firstNew);
     changed();
     if (isMore) return;
-    if (!selectOpened()) preview.show(list.active ? shownOf(list.active.result) : null);
+    if (!selectOpened()) preview.show(list.active ? shownHere(list.active.result) : null);
     noteSoon();
   }
 
@@ -164,7 +183,7 @@ export function mountSearch(container, page) {
 
   /** @param {SearchResult} result the keys have led to */
   function select(result) {
-    preview.show(shownOf(result));
+    preview.show(shownHere(result));
     if (preview.isOpen) noteSoon(openedText(result));
   }
 
@@ -181,10 +200,11 @@ export function mountSearch(container, page) {
   function note(opened, options = {}) {
     clearTimeout(noteTimer);
     const query = state.query.trim() || undefined;
-    const isOther = query !== noted.query;
+    const scope = state.scope;
+    const isOther = query !== noted.query || !isSameScope(scope, noted.scope);
     const isNew = options.isNew ?? (isOther && Boolean(noted.query) && state.wasUsed);
     if (isOther) state.wasUsed = false;
-    noted = { query, opened };
+    noted = { query, opened, scope };
     page.note('search', noted, { isNew });
   }
 
@@ -197,31 +217,52 @@ export function mountSearch(container, page) {
    * @param {boolean} isActive
    */
   function cardContext({ result }, index, isActive) {
-    const { chunkId, filePath } = result;
-    const toggled = (/** @type {Set<number>} */ set) => () => {
-      if (!set.delete(chunkId)) set.add(chunkId);
+    const key = keyOfResult(result);
+    const toggled = (/** @type {Set<string>} */ set) => () => {
+      if (!set.delete(key)) set.add(key);
       list.now();
     };
     return {
+      repoName: isElsewhere(result) ? result.repoName : undefined,
       isActive,
-      isExpanded: state.expanded.has(chunkId),
-      isExplained: state.explained.has(chunkId),
+      isExpanded: state.expanded.has(key),
+      isExplained: state.explained.has(key),
       toggleExpanded: toggled(state.expanded),
       toggleExplained: toggled(state.explained),
       showFile: () => {
-        state.openFiles.add(filePath);
+        state.openFiles.add(keyOfFile(result));
         list.setItems(rowsByFile(state.results, state.openFiles), { keepPlace: true });
         list.focus(index + 1);
       },
       open: () => open(result),
+      ask: canAsk(result) ? () => ask(result) : undefined,
       edit: () => edit(result),
       copy: () => copy(result),
     };
   }
 
   /** @param {SearchResult} result */
+  function isElsewhere({ repoName = page.repoName }) {
+    return repoName !== page.repoName;
+  }
+
+  /** The preview reads the files of this repository. @param {SearchResult} result */
+  function shownHere(result) {
+    return isElsewhere(result) ? null : shownOf(result);
+  }
+
+  /** @param {SearchResult} result one of another repository is opened there */
   function open(result) {
     state.note();
+    if (isElsewhere(result)) {
+      const { repoName, query, opened } = {
+        ...result,
+        query: state.query,
+        opened: openedText(result),
+      };
+      navigate({ page: 'repository', repoName, part: 'search', query, opened });
+      return;
+    }
     note(openedText(result), { isNew: true });
     view(result);
   }
@@ -235,9 +276,21 @@ export function mountSearch(container, page) {
   }
 
   /** @param {SearchResult} result */
-  function edit({ filePath, beginLine }) {
+  function edit(result) {
     state.note();
-    openInEditor(filePath, beginLine + 1);
+    if (isElsewhere(result)) open(result);
+    else openInEditor(result.filePath, result.beginLine + 1);
+  }
+
+  /** A path with a space cannot be told from the words behind it. @param {SearchResult} result */
+  function canAsk(result) {
+    return !isElsewhere(result) && !/\s/.test(result.filePath);
+  }
+
+  /** @param {SearchResult} result */
+  function ask(result) {
+    state.note();
+    page.askAbout(openedText(result));
   }
 
   /** @param {SearchResult} result */
@@ -256,9 +309,10 @@ export function mountSearch(container, page) {
     if (event.key === 'Enter' && hasCommand) edit(result);
     else if (event.key === 'Enter' && !isOnButton) open(result);
     else if (event.key === 'c' && !hasCommand && !event.altKey) copy(result);
+    else if (event.key === 'a' && !hasCommand && !event.altKey && canAsk(result)) ask(result);
     else if (event.key === 'ArrowRight' || event.key === 'ArrowLeft') {
-      if (event.key === 'ArrowRight') state.expanded.add(result.chunkId);
-      else state.expanded.delete(result.chunkId);
+      if (event.key === 'ArrowRight') state.expanded.add(keyOfResult(result));
+      else state.expanded.delete(keyOfResult(result));
       list.now();
     } else if (event.key === 'Escape') focusBox();
     else return;
@@ -305,6 +359,7 @@ export function mountSearch(container, page) {
   return {
     shown: (place) => {
       isShown = true;
+      scopePicker.load();
       arrive(place);
       list.draw();
       if (!document.activeElement || document.activeElement === document.body) focusBox();
@@ -316,10 +371,11 @@ export function mountSearch(container, page) {
 
   /** @param {TabPlace} place what the address says */
   function arrive(place) {
-    const { query = '', opened } = place;
-    const isSame = query === (noted.query ?? '');
+    const { query = '', opened, scope = OWN } = place;
+    const isSame = query === (noted.query ?? '') && isSameScope(scope, noted.scope);
     if (isSame && opened === noted.opened) return;
-    noted = { query: place.query, opened };
+    noted = { query: place.query, opened, scope };
+    state.scope = scope;
     state.wasUsed = true;
     if (!opened) page.viewer.close();
     wanted = opened;

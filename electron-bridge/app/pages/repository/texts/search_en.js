@@ -43,6 +43,25 @@ export const searchEn = {
   'filters.exact': 'exact',
   'filters.regex': 'regex',
 
+  'scope.label': 'Search in',
+  'scope.own': 'This repository',
+  'scope.all': 'All {count} repositories',
+  'scope.choose': 'Choose repositories…',
+  'scope.search': 'Search in these',
+
+  'tips.count': 'Tip {number} of {count}',
+  'tips.next': 'Next',
+  'tips.skip': 'Skip the tips',
+  'tips.done': 'Got it',
+  'tips.search': 'Search as you type',
+  'tips.search.text':
+    'Write words, a name or a whole question. The arrow keys lead through the results, Enter opens one.',
+  'tips.talk': 'Ask, or give a task',
+  'tips.talk.text':
+    'In Conversation a model answers from your code, and each line it cites is checked. Agent lets it make changes, which you can undo.',
+  'tips.palette': 'Go anywhere with Ctrl/⌘ K',
+  'tips.palette.text': 'To any repository, file, symbol, recent search or action.',
+
   'start.recent': 'Recent searches',
   'start.forget': 'Forget them',
   'start.hints': 'Ways to search',
@@ -63,6 +82,7 @@ export const searchEn = {
   'result.label': '{path}, lines {lines} {symbol}',
   'result.score': 'Score {score} of 100',
   'result.copy': 'Copy path:line',
+  'result.ask': 'Ask about this',
   'result.more': { one: 'Show {count} more line', other: 'Show {count} more lines' },
   'result.less': 'Show fewer lines',
 
@@ -104,6 +124,7 @@ export const searchEn = {
   'key.open': 'show the source',
   'key.edit': 'open in the editor',
   'key.copy': 'copy path:line',
+  'key.ask': 'ask about the result',
   'key.back': 'back to the search box',
   'key.help': 'this list',
 
@@ -114,6 +135,8 @@ export const searchEn = {
   'viewer.copyPlace': 'Copy path:line',
   'viewer.copyLines': 'Copy lines',
   'viewer.lines': 'Lines {from} to {to} of {count}',
+  'viewer.goTo': 'Go to line',
+  'viewer.goTo.hint': 'Number and Enter; g leads here',
   'viewer.above': 'Show more above',
   'viewer.below': 'Show more below',
   'viewer.changed': 'The file has changed since; the marked lines may be others now.',

@@ -40,6 +40,24 @@ export const searchZh = {
   'filters.exact': '精确',
   'filters.regex': '正则',
 
+  'scope.label': '搜索范围',
+  'scope.own': '当前仓库',
+  'scope.all': '全部 {count} 个仓库',
+  'scope.choose': '选择仓库…',
+  'scope.search': '在这些仓库中搜索',
+
+  'tips.count': '提示 {number}/{count}',
+  'tips.next': '下一条',
+  'tips.skip': '跳过提示',
+  'tips.done': '知道了',
+  'tips.search': '边输入边搜索',
+  'tips.search.text': '输入几个词、一个名称或一个完整的问题。用方向键浏览结果，按 Enter 打开。',
+  'tips.talk': '提问，或交代任务',
+  'tips.talk.text':
+    '在“对话”中，模型根据您的代码回答，引用的每一行都会核对。“代理”可以让它修改代码，修改可以撤销。',
+  'tips.palette': '按 Ctrl/⌘ K 前往任何地方',
+  'tips.palette.text': '任何仓库、文件、符号、最近的搜索或操作。',
+
   'start.recent': '最近的搜索',
   'start.forget': '清除记录',
   'start.hints': '搜索方式',
@@ -60,6 +78,7 @@ export const searchZh = {
   'result.label': '{path}，第 {lines} 行 {symbol}',
   'result.score': '得分 {score}（满分 100）',
   'result.copy': '复制 路径:行号',
+  'result.ask': '就此提问',
   'result.more': '再显示 {count} 行',
   'result.less': '收起',
 
@@ -100,6 +119,7 @@ export const searchZh = {
   'key.open': '查看源代码',
   'key.edit': '在编辑器中打开',
   'key.copy': '复制 路径:行号',
+  'key.ask': '就该结果提问',
   'key.back': '返回搜索框',
   'key.help': '显示本列表',
 
@@ -110,6 +130,8 @@ export const searchZh = {
   'viewer.copyPlace': '复制 路径:行号',
   'viewer.copyLines': '复制这些行',
   'viewer.lines': '第 {from} 到 {to} 行，共 {count} 行',
+  'viewer.goTo': '转到行',
+  'viewer.goTo.hint': '输入行号后按 Enter；按 g 跳到这里',
   'viewer.above': '显示上方更多',
   'viewer.below': '显示下方更多',
   'viewer.changed': '文件之后有改动，标出的行可能已不同。',

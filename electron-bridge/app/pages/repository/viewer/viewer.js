@@ -98,6 +98,18 @@ export class Viewer {
     await this.#load(this.end, this.end + STEP, 'below');
   }
 
+  /**
+   * Show a line of the same file, and what is around it.
+   *
+   * @param {number} number from 1; beyond the file it is the last one
+   */
+  goToLine(number) {
+    if (!this.shown || !(number >= 1)) return;
+    const { filePath } = this.shown;
+    const endLine = Math.min(Math.floor(number), this.lineCount);
+    this.open({ filePath, beginLine: endLine - 1, endLine });
+  }
+
   edit() {
     if (this.shown) openInEditor(this.shown.filePath, this.shown.beginLine + 1);
   }

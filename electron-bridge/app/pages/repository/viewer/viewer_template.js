@@ -56,18 +56,44 @@ export function viewerTemplate(viewer, shown) {
     <div class="viewer-code code" tabindex="0" role="region" aria-label=${shown.filePath}>
       ${content(viewer, shown)}
     </div>
-    <div class="viewer-foot faint" role="status">
-      ${
-        viewer.pages.length > 0
-          ? t('viewer.lines', {
-              from: viewer.begin + 1,
-              to: viewer.end,
-              count: viewer.lineCount,
-            })
-          : nothing
-      }
+    <div class="viewer-foot faint">
+      <span role="status"
+        >${
+          viewer.pages.length > 0
+            ? t('viewer.lines', {
+                from: viewer.begin + 1,
+                to: viewer.end,
+                count: viewer.lineCount,
+              })
+            : nothing
+        }</span
+      >
+      ${viewer.lineCount > 0 ? goToLine(viewer) : nothing}
     </div>
   </div>`;
+}
+
+/** @param {Viewer} viewer */
+function goToLine(viewer) {
+  const go = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const field = /** @type {HTMLFormElement} */ (event.target).querySelector('input');
+    if (!field) return;
+    viewer.goToLine(Number(field.value));
+    field.value = '';
+  };
+  return html`<form class="viewer-goto" @submit=${go}>
+    <label>
+      ${t('viewer.goTo')}
+      <input
+        class="input"
+        inputmode="numeric"
+        size="6"
+        autocomplete="off"
+        title=${t('viewer.goTo.hint')}
+      />
+    </label>
+  </form>`;
 }
 
 /**
@@ -139,7 +165,20 @@ function moreButton(label, isBusy, load) {
 function keys(event, viewer) {
   const hasCommand = event.ctrlKey || event.metaKey;
   if (event.key === 'Enter' && hasCommand) viewer.edit();
+  else if (isTyping(event)) return;
   else if (event.key === 'c' && !hasCommand && !event.altKey) viewer.copyPlace();
+  else if (event.key === 'g' && !hasCommand && !event.altKey) focusGoTo(event);
   else return;
   event.preventDefault();
+}
+
+/** @param {KeyboardEvent} event */
+function isTyping({ target }) {
+  return /** @type {HTMLElement} */ (target).closest('input') !== null;
+}
+
+/** @param {KeyboardEvent} event */
+function focusGoTo({ currentTarget }) {
+  const inside = /** @type {HTMLElement} */ (currentTarget);
+  /** @type {HTMLElement | null} */ (inside.querySelector('.viewer-goto input'))?.focus();
 }

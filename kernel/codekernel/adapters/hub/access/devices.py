@@ -1,8 +1,12 @@
-"""Paired devices and machines, and the codes by which they are paired.
+"""Paired devices and machines, the codes by which they are paired, and their tokens.
 
 A key is shown to its device once; the hub keeps its hash. A key has 256 random bits, so that a
 plain hash cannot be reversed; it is looked up by its hash, and compared in constant time. A code is
 good once, for ten minutes.
+
+A device exchanges its key for a short-lived JWT and sends that with each request. The secret that
+signs them is made anew with each start and never leaves the process: after a restart a device
+exchanges its key again, as it does when the token has expired.
 """
 
 import hashlib
@@ -13,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
+
+import jwt
 
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.errors import WrongParam
@@ -194,3 +200,54 @@ class Pairing:
 def _hash_code(code: str) -> str:
     """Return the hash of a code, however its letters and dashes are written."""
     return hash_secret("".join(code.upper().replace("-", "").split()))
+
+
+TOKEN_TTL_SECONDS = 15 * 60
+
+# The only one: a hub belongs to one person.
+NAMESPACE = "default"
+
+_ALGORITHM = "HS256"
+
+_ISSUER = "codekernel-hub"
+
+
+class AccessTokens:
+    """Makes tokens and finds the device of each."""
+
+    def __init__(self, devices: DeviceRegistry, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._devices = devices
+        self._secret = secrets.token_bytes(32)
+
+    def make_token(self, device: PairedDevice) -> str:
+        """Return a token for a device."""
+        now = int(self._clock())
+        claims = {
+            "iss": _ISSUER,
+            "uid": make_user_id(device),
+            "ns": NAMESPACE,
+            "device": device.id,
+            "iat": now,
+            "exp": now + TOKEN_TTL_SECONDS,
+        }
+        return jwt.encode(claims, self._secret, _ALGORITHM)
+
+    def find_device(self, token: str) -> PairedDevice | None:
+        """Return the device of a token; None if it has expired, or the device was revoked."""
+        try:
+            claims = jwt.decode(
+                token,
+                self._secret,
+                algorithms=[_ALGORITHM],
+                issuer=_ISSUER,
+                options={"require": ["exp", "iat", "device"]},
+            )
+        except jwt.InvalidTokenError:
+            return None
+        return self._devices.find(str(claims["device"]))
+
+
+def make_user_id(device: PairedDevice) -> int:
+    """Return the number that the contract wants for a user."""
+    return int.from_bytes(hashlib.sha256(device.id.encode()).digest()[:4], "big")

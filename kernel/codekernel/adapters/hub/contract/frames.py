@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any
 
-from codekernel.adapters.hub.access.tokens import NAMESPACE
+from codekernel.adapters.hub.access.devices import NAMESPACE
 from codekernel.adapters.hub.contract.messages import render_message
 from codekernel.adapters.hub.contract.sessions import (
     render_machine,

@@ -4,7 +4,7 @@ One version number of the engine stands for metadata, agent state and tasks: eac
 a client only with a greater one, so that an answered permission never comes back.
 """
 
-from codekernel.adapters.hub.access.tokens import NAMESPACE
+from codekernel.adapters.hub.access.devices import NAMESPACE
 from codekernel.domain.agent_sessions import (
     AgentSessionRecord,
     MachineRecord,

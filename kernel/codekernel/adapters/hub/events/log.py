@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from codekernel.adapters.hub.access.tokens import NAMESPACE
+from codekernel.adapters.hub.access.devices import NAMESPACE
 from codekernel.adapters.hub.contract.frames import encode_json, render_frame
 from codekernel.domain.agent_sessions import SyncEvent
 from codekernel.domain.chat import JsonObject

@@ -17,8 +17,12 @@ from starlette.routing import Route
 
 from codekernel import errors
 from codekernel.adapters.hub.access.addresses import AddressRules, FailureLimit
-from codekernel.adapters.hub.access.devices import DeviceRegistry, PairedDevice, Pairing
-from codekernel.adapters.hub.access.tokens import AccessTokens
+from codekernel.adapters.hub.access.devices import (
+    AccessTokens,
+    DeviceRegistry,
+    PairedDevice,
+    Pairing,
+)
 from codekernel.adapters.hub.contract.frames import encode_json
 from codekernel.adapters.hub.events.broadcast import EventBroadcaster
 from codekernel.adapters.hub.machine_table import MachineTable

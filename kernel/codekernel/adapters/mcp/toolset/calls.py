@@ -6,8 +6,7 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Annotated, ClassVar
 
-from codekernel.agent.code_queries.impact import DEFAULT_IMPACT_DEPTH, ask_calls, find_impact
-from codekernel.agent.code_queries.places import CodePlace
+from codekernel.agent.code_queries import DEFAULT_IMPACT_DEPTH, CodePlace, ask_calls, find_impact
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolPermission
 from codekernel.callgraph.impact import UNSEEN, ChangeImpact, ReachedDefinition

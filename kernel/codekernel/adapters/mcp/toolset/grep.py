@@ -6,7 +6,7 @@ from itertools import groupby, islice
 from operator import attrgetter
 from typing import ClassVar
 
-from codekernel.agent.code_queries.places import strip_scheme
+from codekernel.agent.code_queries import strip_scheme
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.grep import LineMatch, LineSearch

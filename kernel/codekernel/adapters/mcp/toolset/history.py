@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import ClassVar
 
-from codekernel.agent.code_queries.history import find_history
-from codekernel.agent.code_queries.places import CodePlace
+from codekernel.agent.code_queries import CodePlace, find_history
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolPermission
 from codekernel.domain.untrusted_text import encode_path

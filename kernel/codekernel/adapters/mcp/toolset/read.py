@@ -6,7 +6,7 @@ from io import StringIO
 from typing import ClassVar
 
 from codekernel.adapters.mcp.toolset.budget import MAX_ANSWER_CHARS, cut_lines
-from codekernel.agent.code_queries.places import parse_place
+from codekernel.agent.code_queries import parse_place
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_text_file

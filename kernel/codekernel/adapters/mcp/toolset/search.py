@@ -11,7 +11,7 @@ from codekernel.adapters.mcp.toolset.budget import (
     count_budget_chars,
     take_within,
 )
-from codekernel.agent.code_queries.places import CodePlace, parse_place
+from codekernel.agent.code_queries import CodePlace, parse_place
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain.index import FRESH, Hit, format_symbol_path

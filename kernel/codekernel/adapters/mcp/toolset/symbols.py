@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from codekernel.agent.code_queries.places import parse_place
-from codekernel.agent.code_queries.symbols import Symbol, find_definitions, list_symbols
+from codekernel.agent.code_queries import Symbol, find_definitions, list_symbols, parse_place
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain.untrusted_text import encode_path

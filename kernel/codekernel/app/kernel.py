@@ -1,4 +1,4 @@
-"""The composition root: builds the services of one kernel, starts its threads, shuts it down."""
+"""The life of a kernel: its threads, its clients, and when it ends."""
 
 import logging
 import os
@@ -9,16 +9,16 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from codekernel import __version__
+from codekernel.app.services import KernelHooks, KernelServices
 from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
 from codekernel.dispatch.notifications import NotificationSender, PendingReplies
 from codekernel.dispatch.requests import SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
-from codekernel.domain.concurrency import CancelToken, Lazy, start_thread
-from codekernel.domain.settings import AgentCommand
+from codekernel.domain.concurrency import CancelToken, start_thread
 from codekernel.errors import InvalidSettings, StorageError
+from codekernel.handlers import preload_search
 from codekernel.handlers.context import KernelControl, Services, main_router, session_router
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import MAIN_SESSION_ID, PROTOCOL_VERSION, READY_CALLBACK_ID
@@ -43,22 +43,12 @@ from codekernel.runtime.endpoint import MCP_MODE, ClientListener, EndpointServer
 from codekernel.runtime.retirement import Retirement
 from codekernel.runtime.sessions import (
     Session,
-    SessionServices,
     SessionSupervisor,
-    SessionTable,
 )
-from codekernel.settings.live import LiveSettings
-from codekernel.settings.offered_models import OfferedModels
 from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.user_data import UserData
-from codekernel.storage.vault.vault import ApiKeys, RepoRegistry, UsageLedger, Vault
 from codekernel.transport.lines import Channel
 from codekernel.transport.local_endpoint import LocalListener, LocalPipe
-
-if TYPE_CHECKING:  # costs a third of a second
-    from codekernel.agent.turns import AgentTurns
-    from codekernel.sync.agents import AgentBackend
-    from codekernel.sync.kernel_agents import KernelAgents
 
 logger = logging.getLogger(__name__)
 
@@ -106,12 +96,27 @@ class Kernel:
         if channel:
             self._pending.expect("ready")
         self._clients = ClientTable(on_empty=lambda: self._stop_requests.put(None))
-        self._sessions = SessionTable()
         self._instance_lock = ProcessLock(user_data.lock_file)
-        self._vault = Vault(user_data, environ, may_quarantine=lambda: self._instance_lock.is_held)
-        self._earlier_folder = EarlierDesktopFolder(user_data, self._vault, environ)
-        self._repos = RepoRegistry(self._vault, self._clients.announce_repos_changed)
-        self._build_services(user_data, environ)
+        self._services = KernelServices(
+            user_data,
+            environ,
+            KernelHooks(
+                is_shared=isinstance(listener, LocalListener),
+                owns_user_data=lambda: self._instance_lock.is_held,
+                get_linger_seconds=self._get_linger_seconds,
+                on_repos_changed=self._clients.announce_repos_changed,
+                on_agents_idle=lambda: self._stop_requests.put(None),
+            ),
+        )
+        self._earlier_folder = EarlierDesktopFolder(user_data, self._services.vault, environ)
+        info = KernelInfo(
+            kernel_version=__version__, protocol_version=PROTOCOL_VERSION, pid=os.getpid()
+        )
+        shared = listener if isinstance(listener, LocalListener) else None
+        self._retirement = Retirement(info, shared, self._clients, self._begin_retirement)
+        self._control = KernelControl(
+            info, self._describe_status, self._clients.find_open_repos, self.stop
+        )
 
     def run(self) -> int:
         """Answer until stopped; return the exit code."""
@@ -121,10 +126,10 @@ class Kernel:
         except StorageError as error:
             logger.warning("userData cannot be locked. %s", error)
         self._take_over_earlier_folder()
-        self._workspaces.delete_discarded()
-        self._settings.load()
-        self._start_thread("needs", self._settings.log_unmet_requirements)
-        self._start_thread("preload", late_services.preload_modules)
+        self._services.workspaces.delete_discarded()
+        self._services.settings.load()
+        self._start_thread("needs", self._services.settings.log_unmet_requirements)
+        self._start_thread("preload", preload_search)
         self._start_thread("recover", self._recover_interrupted_turns)
         if self._channel:
             owner = self._attach(self._owner, self._channel, self.stop)
@@ -143,16 +148,16 @@ class Kernel:
         """Merge what the desktop app had in a folder of its own, if it does not use it now."""
         if self._instance_lock.is_held and self._earlier_folder.take_over():
             with suppress(InvalidSettings):  # which ``load`` or checkSettings explains
-                self._settings.update()
+                self._services.settings.update()
             self._clients.announce_repos_changed()
 
     def _recover_interrupted_turns(self) -> None:
         """Recover the turns a crash interrupted, after the start."""
         if not self._stopping.wait(RECOVERY_DELAY_SECONDS):
-            self._conversations().recover_once()
+            self._services.conversations().recover_once()
             late_services.remove_unfinished_writes(self._user_data)
             if self._user_data.sync_database_file.exists():
-                self._agents().recover(self._stopping)
+                self._services.agents().recover(self._stopping)
 
     def stop(self, reason: str = "") -> None:
         """Ask ``run`` to end; callable from any thread and from a signal handler."""
@@ -166,8 +171,8 @@ class Kernel:
 
     def _begin_retirement(self) -> None:
         self._instance_lock.release()  # the newer kernel's
-        self._agents.use_if_created(lambda agents: agents.retire())
-        self._start_thread("retire", lambda: self._workspaces.close_unused(0.0))
+        self._services.agents.use_if_created(lambda agents: agents.retire())
+        self._start_thread("retire", lambda: self._services.workspaces.close_unused(0.0))
         self._stop_requests.put(None)
 
     def _is_stopped(self, timeout_seconds: float | None) -> bool:
@@ -190,13 +195,13 @@ class Kernel:
         """Return whether an agent works or waits for a permission, whoever has begun it."""
         busy: list[bool] = []
         retired = self._retirement.is_begun
-        self._agents.use_if_created(lambda it: busy.append(it.is_busy(is_retired=retired)))
+        self._services.agents.use_if_created(lambda it: busy.append(it.is_busy(is_retired=retired)))
         return any(busy)
 
     def _hand_over_agents(self) -> None:
         """Let a newer kernel run the agents, as soon as none works here."""
         if self._retirement.is_begun and not self._has_busy_agents():
-            self._agents.use_if_created(lambda agents: agents.close())
+            self._services.agents.use_if_created(lambda agents: agents.close())
 
     def _get_wait_timeout_seconds(self) -> float | None:
         """Until the next overdue reply, or until the kernel is unused for long enough.
@@ -213,70 +218,12 @@ class Kernel:
             timeouts.append(1.0)
         return min((each for each in timeouts if each is not None), default=None)
 
-    def _build_services(self, user_data: UserData, environ: Mapping[str, str]) -> None:
-        self._keys = ApiKeys(self._vault)
-        self._settings = settings = LiveSettings(
-            user_data.settings_file,
-            user_data.modified_settings_file,
-            self._keys.has,
-            detect_hardware,
-        )
-        self._workspaces = late_services.make_workspaces(
-            user_data, settings, self._keys, environ, self._get_linger_seconds
-        )
-        self._offered_models = offered = OfferedModels()
-        self._conversations = Lazy(
-            lambda: late_services.open_conversations(user_data, self._vault, settings, offered)
-        )
-        usage = UsageLedger(self._vault)
-        turns = Lazy(lambda: late_services.open_agent_turns(user_data, self._conversations()))
-        self._agents = Lazy(lambda: self._open_agents(turns))
-        self._session_services = SessionServices(
-            self._workspaces,
-            settings,
-            usage,
-            self._conversations,
-            turns,
-            lambda: self._agents().windows,
-        )
-        info = KernelInfo(
-            kernel_version=__version__, protocol_version=PROTOCOL_VERSION, pid=os.getpid()
-        )
-        listener = self._listener if isinstance(self._listener, LocalListener) else None
-        self._retirement = Retirement(info, listener, self._clients, self._begin_retirement)
-        self._control = KernelControl(
-            info, self._describe_status, self._clients.find_open_repos, self.stop
-        )
-
-    def _open_agents(self, turns: "Callable[[], AgentTurns]") -> "KernelAgents":
-        from codekernel.sync.kernel_agents import KernelAgents, KernelParts  # noqa: PLC0415 - with the first task
-
-        return KernelAgents(
-            KernelParts(
-                self._user_data,
-                self._repos,
-                self._workspaces,
-                self._settings,
-                self._offered_models,
-                self._conversations,
-                turns,
-                is_shared=isinstance(self._listener, LocalListener),
-                on_idle=lambda: self._stop_requests.put(None),
-                open_foreign_agent=self._open_foreign_agent,
-            )
-        )
-
-    def _open_foreign_agent(self, command: AgentCommand) -> "AgentBackend":
-        from codekernel.adapters.acp.backend import open_acp_backend  # noqa: PLC0415 - the SDK: 34 MB
-
-        return open_acp_backend(command, self._user_data.root)
-
     @property
     def _idle_timeout_seconds(self) -> float:
         """How long the kernel stays without a client; the first one needs a moment to come."""
         if self._retirement.is_begun:
             return 0.0
-        seconds = 60 * self._settings.current.kernel.idle_minutes
+        seconds = 60 * self._services.settings.current.kernel.idle_minutes
         return seconds if self._clients.had_client else max(seconds, FIRST_CLIENT_TIMEOUT_SECONDS)
 
     def _get_linger_seconds(self) -> float:
@@ -295,30 +242,30 @@ class Kernel:
         ``notify`` sends without waiting for a client that does not read.
         """
         self._take_over_earlier_folder()
-        self._settings.reload_if_edited()
+        self._services.settings.reload_if_edited()
         announcer = NotificationSender(self._pending, notify or channel.send)
         session_services = replace(
-            self._session_services, has_mirror=info.has_mirror, client=info.name
+            self._services.of_sessions, has_mirror=info.has_mirror, client=info.name
         )
-        supervisor = SessionSupervisor(session_services, announcer, self._sessions)
+        supervisor = SessionSupervisor(session_services, announcer, self._services.sessions)
         lanes = {
             Lane.MAIN: WorkerLane("main", self.crash),
             Lane.SETTINGS: WorkerLane("settings", self.crash),
         }
         stopping, watching = self._stopping.create_child(), threading.Event()
         services = Services(
-            repos=self._repos,
-            keys=self._keys,
-            settings=self._settings,
-            offered_models=self._offered_models,
+            repos=self._services.repos,
+            keys=self._services.keys,
+            settings=self._services.settings,
+            offered_models=self._services.offered_models,
             supervisor=supervisor,
-            workspaces=self._workspaces,
+            workspaces=self._services.workspaces,
             hardware=detect_hardware,
             stop=stop,
             stopping=stopping,
             watch_repos=watching.set,
             control=self._control,
-            agents=self._agents,
+            agents=self._services.agents,
         )
         dispatcher: Dispatcher[Services, Session] = Dispatcher(
             main=MainTarget(main_router, services, lanes),
@@ -344,9 +291,12 @@ class Kernel:
     def _attach_mcp(self, info: ClientInfo, asked: Attach, pipe: LocalPipe) -> ModeClient:
         from codekernel.adapters.mcp.attached import AttachedServices, attach_mcp  # noqa: PLC0415 - needed for MCP alone
 
-        self._settings.reload_if_edited()
+        self._services.settings.reload_if_edited()
         services = AttachedServices(
-            self._user_data, self._repos, self._sessions, self._session_services
+            self._user_data,
+            self._services.repos,
+            self._services.sessions,
+            self._services.of_sessions,
         )
         return attach_mcp(services, info, asked, pipe)
 
@@ -359,7 +309,7 @@ class Kernel:
             self._user_data.root,
             self._started_at,
             self._clients.list_clients(),
-            self._sessions.list_sessions(),
+            self._services.sessions.list_sessions(),
         )
 
     def _shut_down(self) -> int:
@@ -374,10 +324,12 @@ class Kernel:
         with ThreadPoolExecutor(max(1, len(clients))) as pool:
             ended = list(pool.map(self._end_client, clients))
         # Nobody waits for the end of a shared kernel; a front end waits for that of its own.
-        self._workspaces.close_unused(WORKSPACES_CLOSE_TIMEOUT_SECONDS if self._listener else 0.0)
-        self._agents.use_if_created(lambda it: it.close())
-        self._conversations.use_if_created(lambda it: it.close())
-        self._vault.close()
+        self._services.workspaces.close_unused(
+            WORKSPACES_CLOSE_TIMEOUT_SECONDS if self._listener else 0.0
+        )
+        self._services.agents.use_if_created(lambda it: it.close())
+        self._services.conversations.use_if_created(lambda it: it.close())
+        self._services.vault.close()
         self._instance_lock.release()
         is_clean = all(ended) and self._fatal_error is None
         logger.info("stopped%s", "" if is_clean else ", but not cleanly")

@@ -1,4 +1,4 @@
-"""A remote reranker for one repository: asked about what it may read, else a model here answers."""
+"""Remote rerankers: a person is asked what they may read; without leave a model here answers."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from codekernel.remote.consents import Consent, ConsentKey
 from codekernel.remote.remote_models import RemoteModels
 from codekernel.search.pipeline import RerankFunction
 from codekernel.search.ranking import MAX_RERANKED_FILES, weigh_cosines, weigh_probabilities
+from codekernel.storage.user_data import UserData
 
 logger = logging.getLogger(__name__)
 
@@ -66,18 +67,43 @@ class RemoteReranking:
         self._opened.close()
 
 
-def describe_rerank_ask(root: Path, model: RemoteModel, models: RemoteModels) -> EndpointAsk | None:
-    """Return what a reranker would be sent, if a person has not been asked yet."""
-    if models.consents.get(ConsentKey.of(root, model)) is not Consent.NOT_ASKED:
-        return None
-    chars = MAX_RERANKED_FILES * _CHARS_PER_TEXT
-    tokens, price = round(chars / _CHARS_PER_TOKEN), model.input_price
-    return EndpointAsk(
-        model=model.name,
-        endpoint=model.url.partition("://")[2].partition("/")[0],
-        chunks=MAX_RERANKED_FILES,
-        size_bytes=chars,
-        tokens=tokens,
-        cost=None if price is None else tokens * price / 1_000_000,
-        each_search=True,
-    )
+class RemoteRerankers:
+    """The remote rerankers of all repositories."""
+
+    def __init__(self, models: RemoteModels) -> None:
+        self.models = models
+
+    def open(
+        self,
+        root: Path,
+        model: RemoteModel,
+        kind: ModelKind,
+        get_standby: Callable[[], RerankFunction | None],
+    ) -> RemoteReranking:
+        """Return the reranker of a repository; the caller closes it."""
+        return RemoteReranking(root, model, kind, self.models, get_standby)
+
+    def describe_ask(self, root: Path, model: RemoteModel) -> EndpointAsk | None:
+        """Return what a reranker would be sent, if a person has not been asked yet."""
+        if self.models.consents.get(ConsentKey.of(root, model)) is not Consent.NOT_ASKED:
+            return None
+        chars = MAX_RERANKED_FILES * _CHARS_PER_TEXT
+        tokens, price = round(chars / _CHARS_PER_TOKEN), model.input_price
+        return EndpointAsk(
+            model=model.name,
+            endpoint=model.url.partition("://")[2].partition("/")[0],
+            chunks=MAX_RERANKED_FILES,
+            size_bytes=chars,
+            tokens=tokens,
+            cost=None if price is None else tokens * price / 1_000_000,
+            each_search=True,
+        )
+
+    def answer_ask(self, root: Path, model: RemoteModel, *, allowed: bool) -> None:
+        """Keep whether a reranker may be sent the repository. Raises StorageError."""
+        self.models.consents.set(ConsentKey.of(root, model), allowed=allowed)
+
+
+def open_remote_rerankers(user_data: UserData, get_secret: Callable[[str], str]) -> RemoteRerankers:
+    """Return the remote rerankers of a userData folder; ``get_secret`` reads the vault."""
+    return RemoteRerankers(RemoteModels(user_data, get_secret))
