@@ -22,6 +22,7 @@ from codekernel.base.base_session import BaseSession
 from codekernel.errors import WrongParam
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.search.pipeline import Searcher
+from codekernel.storage.engines import CatalogDamaged
 from indexing.harness import IndexHarness
 
 pytestmark = pytest.mark.slow  # each makes repositories, a base and indexes
@@ -203,3 +204,15 @@ def test_who_only_reads_the_index_of_another_process_searches_the_base_too(
         finally:
             reader.close()
         assert found[0].chunk.path == "src/header.py"
+
+
+def test_a_search_goes_on_with_the_local_index_that_replaces_a_damaged_one(
+    world: BaseWorld, checkout: Path
+) -> None:
+    with open_over_base(world, checkout, "over") as over:
+        searcher = over.session.cover(Searcher(checkout, over.index), over.index)
+        damaged = over.index.store
+        assert searcher.recover(CatalogDamaged("it is damaged"), searcher.index.store)
+        over.wait_until_idle()
+        assert over.index.store is not damaged
+        assert searcher.search("parse_header", 10)[0].chunk.path == "src/header.py"

@@ -57,7 +57,7 @@ class OverlaidRepository:
     def cover(self, searcher: Searcher, index: RepositoryIndex) -> Searcher:
         """Return a searcher of both, for one search."""
         view = OverlayView(self._root, index, self._tracker, self._timeout_seconds)
-        return replace(searcher, index=view, describe_gap=view.describe_gap)
+        return replace(searcher, index=view, recover=view.recover, describe_gap=view.describe_gap)
 
 
 def open_repository_base(

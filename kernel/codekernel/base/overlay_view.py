@@ -49,18 +49,28 @@ class OverlayView:
         tracker: OverlayTracker,
         timeout_seconds: float = SEARCH_TIMEOUT_SECONDS,
     ) -> None:
-        self.root, self.index, self.reader = root, index, tracker.reader
+        self._root, self._index, self._tracker = root, index, tracker
+        self.reader = tracker.reader
         self.gap = ""
         self.deadline = Deadline(timeout_seconds)
-        self.local = index.store
-        self.state = tracker.read(self.local, self.deadline)
-        self.catalog = OverlayCatalog(root, self.local.catalog, self)
+        self._attach()
+
+    def _attach(self) -> None:
+        self.local = self._index.store
+        self.state = self._tracker.read(self.local, self.deadline)
+        self.catalog = OverlayCatalog(self._root, self.local.catalog, self)
         self.lexical = OverlayLexical(self)
 
     @property
     def store(self) -> "OverlayView":
-        """Return what has the catalog and the lexical index."""
+        """Return what has the catalog and the lexical index; of another store after a repair."""
+        if self._index.store is not self.local:
+            self._attach()
         return self
+
+    def recover(self, error: BaseException, _store: object) -> bool:
+        """Handle what a search met in the local index; returns whether it can be asked again."""
+        return self._index.recover_from(error, self.local)
 
     @property
     def folder(self) -> Path:
@@ -69,12 +79,8 @@ class OverlayView:
 
     @property
     def vector_indexes(self) -> list[SemanticIndex]:
-        """Return the vectors that are ready, of both."""
-        return self.combine_vectors(self.index.vector_indexes)
-
-    def combine_vectors(self, local: Sequence[VectorIndex]) -> list[SemanticIndex]:
-        """Add the vectors of the base to those of its model; others stay as they are."""
-        manifest = self.reader.base.manifest
+        """Return the vectors that are ready, of both; of another model they are local alone."""
+        local, manifest = self._index.vector_indexes, self.reader.base.manifest
         return [
             OverlayVectors(each, self)
             if each.embedder.fingerprint == manifest.model
