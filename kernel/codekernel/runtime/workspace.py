@@ -25,8 +25,9 @@ from codekernel.errors import InvalidModel
 from codekernel.indexing.index_plan import build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.search.highlight import build_highlighter
-from codekernel.search.pipeline import RerankFunction, Searcher
+from codekernel.search.pipeline import Searcher
 from codekernel.search.ranking import weigh_cosines, weigh_probabilities
+from codekernel.search.reranking import RerankFunction
 from codekernel.search.retrieval import NarrowedIndexView
 from codekernel.settings.live import LiveSettings
 

@@ -15,7 +15,9 @@ Modules, in the order data meets them:
     safe_regex.py         regexes that cannot run for ever
     boosts.py             boosts by defined names, paths and mentions; kinds of file lowered
     phrase_match.py       chunks in which words of the query stand word for word
-    ranking.py            fusion, grouping by file, semantic refinement, reranker
+    ranking.py            fusion, grouping by file, a reranker's evidence
+    learned_ranking.py    trees that read the signals of files (learned_ranking.json)
+    reranking.py          the selected reranker reads the first files
     ranking_weights.py    how much each signal counts in one repository, if that was learned
     scopes.py             packages of a repository by their manifests
     facets.py             what hits have in common, counted

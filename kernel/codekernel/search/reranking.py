@@ -1,0 +1,28 @@
+"""Let the selected reranker read the best chunk of each of the first files."""
+
+from collections.abc import Callable, Sequence
+
+from codekernel.domain.index import build_embedding_text
+from codekernel.search.query_parser import Query
+from codekernel.search.ranking import RankedChunk, add_evidence, select_for_reranker
+from codekernel.storage.catalog.catalog import Catalog
+
+# Returns the evidence that each text answers a query (ranking.py), as what it adds to the logarithm
+# of a score; empty if no reranker is selected or usable.
+RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
+
+
+def rerank_first_files(
+    catalog: Catalog, query: Query, ranked: Sequence[RankedChunk], rerank: RerankFunction
+) -> Sequence[RankedChunk]:
+    """Return the order with what a reranker says of the chunks, with their paths."""
+    read = select_for_reranker(ranked)
+    if len(read) <= 1:
+        return ranked
+    contents = catalog.read_chunk_texts([each.chunk.id for each in read])
+    texts = [
+        f"{chunk.path}\n{build_embedding_text(chunk.symbols, contents.get(chunk.id, ''))}"
+        for chunk, _, _ in read
+    ]
+    evidence = rerank(query.semantic_query, texts)
+    return add_evidence(ranked, read, evidence) if evidence else ranked
