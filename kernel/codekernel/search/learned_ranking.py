@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,6 +64,8 @@ FEATURES = (
     "log_max_line",
 )
 
+_get_score = itemgetter(1)
+
 # A tree in rows: feature, threshold, and the rows of what is at most that and of what is more; a
 # leaf has feature -1 and its value as the threshold.
 Tree = Sequence[tuple[int, float, int, int]]
@@ -99,8 +102,13 @@ def rank_by_trees(
     factors = {
         path: math.exp(LEARNED_WEIGHT * (value - least)) - 1 for path, value in evidence.items()
     }
-    raised = [each.add(LEARNED, each.score * factors.get(each.chunk.path, 0.0)) for each in ranked]
-    return sorted(raised, key=lambda each: each.score, reverse=True)
+    raised = [
+        each.add(LEARNED, each.score * factors[each.chunk.path])
+        if each.chunk.path in factors
+        else each
+        for each in ranked
+    ]
+    return sorted(raised, key=_get_score, reverse=True)
 
 
 def list_file_signals(
