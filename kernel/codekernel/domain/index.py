@@ -204,6 +204,7 @@ class Signal(StrEnum):
     FILE_KIND = "kind of file"
     FILE_TOTAL = "file as a whole"
     FURTHER_CHUNK = "further chunk of its file"
+    LEARNED = "learned"
     RERANKER = "reranker"
     EXACT = "exact"
 

@@ -243,7 +243,7 @@ def _boost_defined_names(
 
 def _boost_path(query: Query, file_kind: FileKind, weights: RankingWeights) -> Boosts:
     """Compare the names of a file and its folders with the words of the query."""
-    in_name, coverage = _compare_stems(query, file_kind.name_stems)
+    in_name, coverage = compare_stems(query, file_kind.name_stems)
     in_folders = len(file_kind.folder_stems & query.stems)
     found: Boosts = ()
     if in_name and not query.symbol:
@@ -299,12 +299,12 @@ def _compare_names(query: Query, stems_by_name: tuple[frozenset[str], ...]) -> f
     for parts in stems_by_name:
         if has_none(parts) and has_none_joined(parts):  # most names, and faster than counting
             continue
-        shared, coverage = _compare_stems(query, parts)
+        shared, coverage = compare_stems(query, parts)
         best = max(best, shared / len(parts) * coverage)
     return best
 
 
-def _compare_stems(query: Query, stems: frozenset[str]) -> tuple[int, float]:
+def compare_stems(query: Query, stems: frozenset[str]) -> tuple[int, float]:
     """Return how many stems of a name the query has, and the share of its words that they are.
 
     A stem of two words written together is one of the name and two of the query.

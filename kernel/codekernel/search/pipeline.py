@@ -9,7 +9,8 @@ fuse      ranking.py        one score of BM25 and cosines
 boost     boosts.py         defined names, names in the path, mentions, kind of file
           phrase_match.py   words of the query that stand word for word in code
 group     ranking.py        the best chunk of a file first, its other chunks lowered
-rerank    ranking.py        accurate searches only: the selected model reads the first files
+learn     learned_ranking.py  sentences only: trees raise some of the first files
+rerank    reranking.py      accurate searches only: the selected model reads the first files
 select    here              no overlaps, no deleted files
 present   freshness.py      texts, whether their files have changed, scores 0..1
 """
@@ -21,12 +22,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken
-from codekernel.domain.index import Hit, HitList, Signal, build_embedding_text
+from codekernel.domain.index import Hit, HitList, Signal
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts, is_any_file_named
 from codekernel.search.filters import NO_FILTERS, Filters, raise_for_unknown_filters
 from codekernel.search.freshness import find_unchanged_files, get_freshness
+from codekernel.search.learned_ranking import rank_by_trees
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.phrase_match import (
     PhraseMatch,
@@ -39,15 +41,14 @@ from codekernel.search.query_syntax import SearchExpression, parse_search_expres
 from codekernel.search.ranking import (
     PROSE_KINDS,
     RankedChunk,
-    add_evidence,
     drop_overlapping,
     fuse_rankings,
     fuse_scores,
     group_by_file,
-    select_for_reranker,
 )
 from codekernel.search.ranking_weights import DEFAULT_WEIGHTS, RankingWeights, read_weights
 from codekernel.search.related import rank_related
+from codekernel.search.reranking import RerankFunction, rerank_first_files
 from codekernel.search.retrieval import (
     CandidateIndex,
     Candidates,
@@ -82,9 +83,6 @@ _LITERAL_SIGNALS = frozenset({Signal.EXACT})
 
 # A search that meets a settings change is repeated: models are closed, then chunks are replaced.
 MAX_ATTEMPTS = 3
-
-# Returns what each text adds to the logarithm of a score; nothing without a usable reranker.
-RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
 # Takes an error and the store it came from; returns whether there is another store to search now.
 RecoverFunction = Callable[[BaseException, SearchableStore], bool]
@@ -148,8 +146,12 @@ def search_hybrid(
 def rank_parts(parts: Sequence[RetrievedQuestion | None], weights: RankingWeights) -> Ranking:
     """Return the order that the parts of one text agree on."""
     rankings = [rank_question(part, weights) if part else Ranking() for part in parts]
-    if len(rankings) == 1:
-        return rankings[0]
+    if len(parts) == 1:
+        (part,), (ranking,) = parts, rankings
+        if part and part.query.kind in PROSE_KINDS:
+            learned = rank_by_trees(part.query, part.candidates, ranking.chunks)
+            ranking = ranking._replace(chunks=learned)
+        return ranking
     embedded = frozenset[int]().union(*(each.embedded_hashes for each in rankings))
     return Ranking(fuse_rankings([each.chunks for each in rankings]), embedded)
 
@@ -185,24 +187,6 @@ def search_literal(
     return Ranking(ranked, is_complete=scanned.is_complete and len(ranked) <= limit)
 
 
-def rerank_first_files(
-    index: CandidateIndex, query: Query, ranking: Ranking, rerank: RerankFunction
-) -> Ranking:
-    """Let a reranker read the best chunk of each of the first files."""
-    read = select_for_reranker(ranking.chunks)
-    if len(read) <= 1:
-        return ranking
-    contents = index.store.catalog.read_chunk_texts([each.chunk.id for each in read])
-    texts = [
-        f"{chunk.path}\n{build_embedding_text(chunk.symbols, contents.get(chunk.id, ''))}"
-        for chunk, _, _ in read
-    ]
-    evidence = rerank(query.semantic_query, texts)
-    if not evidence:
-        return ranking
-    return ranking._replace(chunks=add_evidence(ranking.chunks, read, evidence))
-
-
 def rank_expression(
     index: CandidateIndex,
     expression: SearchExpression,
@@ -220,7 +204,9 @@ def rank_expression(
     ranking = rank_parts(retrieved, weights)
     # A name, a path or a single error is a matter of words.
     if rerank and (is_long or query.kind in PROSE_KINDS):
-        ranking = rerank_first_files(index, query, ranking, rerank)
+        catalog = index.store.catalog
+        chunks = rerank_first_files(catalog, query, ranking.chunks, rerank)
+        ranking = ranking._replace(chunks=chunks)
     if len(ranking.chunks) >= limit:
         return ranking
     count = min(CANDIDATES_PER_HIT * limit, MAX_CANDIDATES)

@@ -11,8 +11,8 @@ from codekernel.domain.settings import ModelKind, RemoteModel
 from codekernel.errors import InvalidModel, NetworkError
 from codekernel.remote.consents import Consent, ConsentKey
 from codekernel.remote.remote_models import RemoteModels
-from codekernel.search.pipeline import RerankFunction
 from codekernel.search.ranking import MAX_RERANKED_FILES, weigh_cosines, weigh_probabilities
+from codekernel.search.reranking import RerankFunction
 from codekernel.storage.user_data import UserData
 
 logger = logging.getLogger(__name__)

@@ -39,6 +39,7 @@ SIGNAL_DESCRIPTIONS = {
     Signal.FILE_TOTAL: "other parts of the file fit too",
     Signal.FILE_KIND: "of the kind of file (test, example, generated...)",
     Signal.FURTHER_CHUNK: "a better hit is in the same file",
+    Signal.LEARNED: "files with such signals were right elsewhere",
     Signal.RERANKER: "the reranker agrees",
 }
 

@@ -105,6 +105,7 @@ export const searchEn = {
   'why.part.file-as-a-whole': 'The file as a whole',
   'why.part.further-chunk-of-its-file': 'Another part of the file is better',
   'why.part.exact': 'Holds what you wrote, word for word',
+  'why.part.learned': 'Learned from other repositories',
   'why.part.reranker': 'Reranking model',
 
   'keys.title': 'Syntax and keys',

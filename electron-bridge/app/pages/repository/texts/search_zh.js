@@ -100,6 +100,7 @@ export const searchZh = {
   'why.part.file-as-a-whole': '整个文件',
   'why.part.further-chunk-of-its-file': '同一文件有更好的片段',
   'why.part.exact': '逐字含有所写的文字',
+  'why.part.learned': '从其他仓库学到的规律',
   'why.part.reranker': '重排模型',
 
   'keys.title': '语法与快捷键',
