@@ -14,7 +14,8 @@ from codekernel.base.term_statistics import (
 )
 from codekernel.errors import StorageError
 from codekernel.storage.base.base_rows import join_terms
-from codekernel.storage.lexical_index import LexicalDocument, LexicalIndex
+from codekernel.storage.lexical_documents import LexicalDocument
+from codekernel.storage.lexical_index import LexicalIndex
 from codekernel.storage.stemming import stem_terms
 
 WORDS = [

@@ -12,7 +12,7 @@ import pytest
 from codekernel.cli.commands.doctor import examine_privacy, run_doctor
 from codekernel.storage.index_examination import find_index_damage
 from codekernel.storage.index_store import open_index
-from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument
 from codekernel.storage.process_lock import ProcessLock
 from codekernel.storage.user_data import WRITER_LOCK_FILE, UserData
 from codekernel.storage.vault.vault import Vault

@@ -16,7 +16,7 @@ from codekernel.search.query_syntax import parse_search_expression
 from codekernel.search.ranking import SEMANTIC_WEIGHT, SEMANTIC_WEIGHT_OF_UNNAMED
 from codekernel.search.retrieval import MIN_COSINE, retrieve_candidates
 from codekernel.storage.index_store import IndexStore, open_index
-from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument
 
 LENGTH = 100
 TEXTS = {

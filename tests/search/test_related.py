@@ -11,7 +11,7 @@ from codekernel.search.pipeline import Searcher
 from codekernel.search.related import find_chunk_at
 from codekernel.search.retrieval import SemanticIndex
 from codekernel.storage.index_store import IndexStore, open_index
-from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument
 
 LENGTH = 1000
 TEXTS = {

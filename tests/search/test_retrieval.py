@@ -9,7 +9,8 @@ from codekernel.search.query_parser import parse_query
 from codekernel.search.retrieval import find_mentioned_chunks, search_indexes
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.writer import CatalogWriter
-from codekernel.storage.lexical_index import LexicalDocument, LexicalIndex
+from codekernel.storage.lexical_documents import LexicalDocument
+from codekernel.storage.lexical_index import LexicalIndex
 
 
 def test_the_chunks_of_mentioned_files_are_candidates(tmp_path: Path) -> None:

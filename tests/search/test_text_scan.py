@@ -8,7 +8,7 @@ from codekernel.errors import Cancelled
 from codekernel.search.query_syntax import parse_search_expression
 from codekernel.search.text_scan import ScanResult, find_regex_matches, scan_texts
 from codekernel.storage.index_store import IndexStore, open_index
-from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument
 
 LENGTH, LONGER = 100, 200
 CHUNK_LINES = 2

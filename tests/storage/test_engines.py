@@ -11,7 +11,8 @@ from codekernel.storage.engines import (
     encode_column,
     translate_tantivy_errors,
 )
-from codekernel.storage.lexical_index import ANALYZER_NAME, LexicalDocument, LexicalIndex
+from codekernel.storage.lexical_documents import ANALYZER_NAME, LexicalDocument
+from codekernel.storage.lexical_index import LexicalIndex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -122,7 +123,7 @@ import resource, sys
 from pathlib import Path
 from codekernel.errors import StorageError
 from codekernel.storage.lexical_index import LexicalIndex
-from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument
 index = LexicalIndex.open(Path(sys.argv[1]), writable=True)
 index.replace("a.py", [LexicalDocument(1, "needle", "", "")])
 index.commit()

@@ -10,9 +10,9 @@ import pytest
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.errors import StorageError
 from codekernel.storage.engines import LexicalIndexDamaged
+from codekernel.storage.lexical_documents import LexicalDocument
 from codekernel.storage.lexical_index import (
     MAX_QUERY_TERMS,
-    LexicalDocument,
     LexicalIndex,
     hash_path,
     read_opstamp,
@@ -342,7 +342,7 @@ WRITER = """
 import os, signal, sys, threading
 from pathlib import Path
 from codekernel.storage.lexical_index import LexicalIndex
-from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument
 folder, paths, first, seconds = Path(sys.argv[1]), *map(float, sys.argv[2:])
 index = LexicalIndex.open(folder, writable=True)
 if seconds:

@@ -10,7 +10,7 @@ from codekernel.domain.lexical_tokenizer import tokenize
 from codekernel.search.pipeline import Searcher
 from codekernel.search.retrieval import SemanticIndex
 from codekernel.storage.index_store import IndexStore, open_index
-from codekernel.storage.lexical_index import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument
 
 LENGTH = 1000
 

@@ -50,7 +50,7 @@ from codekernel.storage.base.base_rows import (
     make_schema,
 )
 from codekernel.storage.base.base_table import BaseTableError, BaseTableWriter
-from codekernel.storage.lexical_index import ANALYZER_NAME
+from codekernel.storage.lexical_documents import ANALYZER_NAME
 
 logger = logging.getLogger(__name__)
 

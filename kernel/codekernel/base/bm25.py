@@ -11,7 +11,7 @@ from itertools import accumulate, chain, repeat
 
 from codekernel.base.term_statistics import TermStatistics
 from codekernel.storage.base.base_rows import split_terms
-from codekernel.storage.lexical_index import FIELD_WEIGHTS
+from codekernel.storage.lexical_documents import FIELD_WEIGHTS
 from codekernel.storage.term_counts import FieldTerm
 
 # tantivy's.

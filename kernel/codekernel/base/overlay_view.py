@@ -23,7 +23,8 @@ from codekernel.base.overlay_state import OverlayTracker, make_terms
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.indexing.vector_index import VectorIndex
 from codekernel.search.retrieval import SemanticIndex
-from codekernel.storage.lexical_index import FIELD_WEIGHTS, MAX_QUERY_TERMS
+from codekernel.storage.lexical_documents import FIELD_WEIGHTS
+from codekernel.storage.lexical_index import MAX_QUERY_TERMS
 from codekernel.storage.stemming import stem_terms
 from codekernel.storage.term_counts import FieldTerm, TermCounts
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from codekernel.errors import StorageError
 from codekernel.storage.base.base_rows import split_terms
-from codekernel.storage.lexical_index import FIELD_WEIGHTS
+from codekernel.storage.lexical_documents import FIELD_WEIGHTS
 
 FIELD_COUNT = len(FIELD_WEIGHTS)
 

@@ -14,7 +14,7 @@ from codekernel.indexing.index_state import FileOutcome, RemovedFile, TouchedFil
 from codekernel.storage.catalog.writer import CatalogBatch
 from codekernel.storage.engines import require_disk_space
 from codekernel.storage.index_store import IndexStore
-from codekernel.storage.lexical_index import build_lexical_documents
+from codekernel.storage.lexical_documents import build_lexical_documents
 
 logger = logging.getLogger(__name__)
 

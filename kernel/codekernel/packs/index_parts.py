@@ -22,7 +22,8 @@ from codekernel.storage.catalog.catalog_copy import (
 )
 from codekernel.storage.catalog.writer import CATALOG_FORMAT
 from codekernel.storage.index_store import CATALOG_FILE, LEXICAL_FOLDER, VECTORS_FOLDER
-from codekernel.storage.lexical_index import ANALYZER_NAME, list_lexical_files, verify_lexical
+from codekernel.storage.lexical_documents import ANALYZER_NAME
+from codekernel.storage.lexical_index import list_lexical_files, verify_lexical
 from codekernel.storage.safe_files import make_private_folder, translate_os_errors
 from codekernel.storage.vectors.in_memory_vectors import sort_unique
 from codekernel.storage.vectors.lance_table import LanceTable

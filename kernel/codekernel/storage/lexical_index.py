@@ -10,10 +10,8 @@ import re
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,90 +20,27 @@ from typing import Any
 import tantivy
 from tantivy import Occur, Query
 
-from codekernel.domain.index import Chunk
-from codekernel.domain.lexical_tokenizer import TOKENIZER_VERSION
 from codekernel.errors import StorageError
 from codekernel.storage.engines import (
     TANTIVY_META_FILE,
     build_lexical_damage,
     translate_tantivy_errors,
 )
+from codekernel.storage.lexical_documents import (
+    ANALYZER_NAME,
+    BODY,
+    CHUNK_ID,
+    FIELD_WEIGHTS,
+    FREQUENCY_INDEX_OPTION,
+    PATH_KEY,
+    PATH_KEY_BYTES,
+    LexicalDocument,
+    build_document,
+    build_lexical_schema,
+)
 from codekernel.storage.safe_files import explain_os_error, make_private_parents
-from codekernel.storage.stemming import stem_terms, stem_text
+from codekernel.storage.stemming import stem_terms
 from codekernel.storage.term_counts import FieldTerm, TermCounts
-
-BODY = "body"
-
-SYMBOLS = "symbols"
-
-PATH = "path"
-
-# What a match in each field counts for.
-FIELD_WEIGHTS = {BODY: 1.0, SYMBOLS: 0.5, PATH: 1.0}
-
-CHUNK_ID = "chunk_id"
-
-PATH_KEY = "path_key"
-
-# Part of the schema on disk, so that an index made by another tokenizer does not match.
-ANALYZER_NAME = f"spread-{TOKENIZER_VERSION}-english"
-
-# Frequencies without positions: there are no phrase queries, and positions would cost bytes.
-FREQUENCY_INDEX_OPTION = "freq"
-
-PATH_KEY_BYTES = 16
-
-
-@dataclass(frozen=True, slots=True)
-class LexicalDocument:
-    """A chunk as it is written: raw texts, which the index tokenizes."""
-
-    chunk_id: int
-    body: str
-    symbols: str
-    path: str
-
-
-def build_lexical_documents(
-    path: str, text: str, chunks: Iterable[tuple[int, Chunk]]
-) -> list[LexicalDocument]:
-    """Return the chunks of a file, each with its id, as documents."""
-    return [
-        LexicalDocument(
-            chunk_id=chunk_id,
-            body=text[chunk.begin : chunk.end],
-            symbols=" ".join(dict.fromkeys((*chunk.symbols, *chunk.defined_names))),
-            path=path,
-        )
-        for chunk_id, chunk in chunks
-    ]
-
-
-def _build_lexical_schema() -> tantivy.Schema:
-    """Return the schema; only the id of a chunk is stored."""
-    builder = tantivy.SchemaBuilder()
-    for field in FIELD_WEIGHTS:
-        builder.add_text_field(
-            field, tokenizer_name=ANALYZER_NAME, index_option=FREQUENCY_INDEX_OPTION
-        )
-    builder.add_text_field(PATH_KEY, tokenizer_name="raw", index_option="basic")
-    builder.add_integer_field(CHUNK_ID, fast=True)
-    return builder.build()
-
-
-def _build_document(document: LexicalDocument, key: str) -> tantivy.Document:
-    """Return a document of tantivy, under the hash of its path."""
-    entry = tantivy.Document()
-    entry.add_integer(CHUNK_ID, document.chunk_id)
-    entry.add_text(PATH_KEY, key)
-    entry.add_text(BODY, stem_text(document.body))
-    entry.add_text(SYMBOLS, stem_text(document.symbols))
-    entry.add_text(PATH, _stem_path(document.path))
-    return entry
-
-
-# All chunks of a file share its path.
-_stem_path = lru_cache(maxsize=64)(stem_text)
 
 
 def hash_path(path: str) -> str:
@@ -253,7 +188,7 @@ class LexicalIndex:
             if writable:
                 make_private_parents(folder)
             _check_meta_file(folder, writable=writable)
-            index = tantivy.Index(_build_lexical_schema(), path=str(folder), reuse=True)
+            index = tantivy.Index(build_lexical_schema(), path=str(folder), reuse=True)
             # Texts are stemmed when they come here.
             blanks = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()
             index.register_tokenizer(ANALYZER_NAME, blanks)
@@ -267,7 +202,7 @@ class LexicalIndex:
     def replace(self, path: str, documents: Sequence[LexicalDocument]) -> None:
         """Delete everything under ``path``, then add ``documents``; visible after ``commit``."""
         key = hash_path(path)
-        entries = [_build_document(document, key) for document in documents]
+        entries = [build_document(document, key) for document in documents]
         with self._borrow_writer() as writer:
             writer.delete_documents_by_term(PATH_KEY, key)
             for entry in entries:

@@ -1,0 +1,84 @@
+"""What the lexical index keeps of a chunk: its fields, what each counts for, and its schema."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import tantivy
+
+from codekernel.domain.index import Chunk
+from codekernel.domain.lexical_tokenizer import TOKENIZER_VERSION
+from codekernel.storage.stemming import stem_text
+
+BODY = "body"
+
+SYMBOLS = "symbols"
+
+PATH = "path"
+
+# What a match in each field counts for.
+FIELD_WEIGHTS = {BODY: 1.0, SYMBOLS: 0.5, PATH: 1.0}
+
+CHUNK_ID = "chunk_id"
+
+PATH_KEY = "path_key"
+
+# Part of the schema on disk, so that an index made by another tokenizer does not match.
+ANALYZER_NAME = f"spread-{TOKENIZER_VERSION}-english"
+
+# Frequencies without positions: there are no phrase queries, and positions would cost bytes.
+FREQUENCY_INDEX_OPTION = "freq"
+
+PATH_KEY_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalDocument:
+    """A chunk as it is written: raw texts, which the index tokenizes."""
+
+    chunk_id: int
+    body: str
+    symbols: str
+    path: str
+
+
+def build_lexical_documents(
+    path: str, text: str, chunks: Iterable[tuple[int, Chunk]]
+) -> list[LexicalDocument]:
+    """Return the chunks of a file, each with its id, as documents."""
+    return [
+        LexicalDocument(
+            chunk_id=chunk_id,
+            body=text[chunk.begin : chunk.end],
+            symbols=" ".join(dict.fromkeys((*chunk.symbols, *chunk.defined_names))),
+            path=path,
+        )
+        for chunk_id, chunk in chunks
+    ]
+
+
+def build_lexical_schema() -> tantivy.Schema:
+    """Return the schema; only the id of a chunk is stored."""
+    builder = tantivy.SchemaBuilder()
+    for field in FIELD_WEIGHTS:
+        builder.add_text_field(
+            field, tokenizer_name=ANALYZER_NAME, index_option=FREQUENCY_INDEX_OPTION
+        )
+    builder.add_text_field(PATH_KEY, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(CHUNK_ID, fast=True)
+    return builder.build()
+
+
+def build_document(document: LexicalDocument, key: str) -> tantivy.Document:
+    """Return a document of tantivy, under the hash of its path."""
+    entry = tantivy.Document()
+    entry.add_integer(CHUNK_ID, document.chunk_id)
+    entry.add_text(PATH_KEY, key)
+    entry.add_text(BODY, stem_text(document.body))
+    entry.add_text(SYMBOLS, stem_text(document.symbols))
+    entry.add_text(PATH, _stem_path(document.path))
+    return entry
+
+
+# All chunks of a file share its path.
+_stem_path = lru_cache(maxsize=64)(stem_text)
