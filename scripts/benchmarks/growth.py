@@ -116,10 +116,10 @@ def _measure(root: Path, chunks: int) -> Growth:
     return Growth(
         chunks=chunks,
         source_mb=source / 1e6,
-        index_seconds=indexing and indexing.seconds,
-        cpu_us=indexing and indexing.cpu_us,
+        index_seconds=indexing.seconds if indexing else None,
+        cpu_us=indexing.cpu_us if indexing else None,
         disk_mb=disk.total / 1e6,
-        peak_mb=indexing and indexing.peak_mb,
+        peak_mb=indexing.peak_mb if indexing else None,
         idle_mb=idle,
         closed_mb=closed,
         p50_ms=percentile(times, 0.5),
