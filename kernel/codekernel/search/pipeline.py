@@ -249,8 +249,6 @@ class Searcher:
     recover: RecoverFunction = lambda _error, _store: False
     # Of a person who may not read everything: the paths that are there for them.
     is_readable: Callable[[str], bool] | None = None
-    # Whether what is indexed lies in ``root``, as a file that may have changed or gone since.
-    has_files: bool = True
     # What was not searched, as a sentence.
     describe_gap: Callable[[], str] = lambda: ""
 
@@ -342,7 +340,7 @@ class Searcher:
         remaining = drop_overlapping(ranking.chunks)
         while len(selected) < limit and (batch := list(islice(remaining, limit - len(selected)))):
             paths = list(dict.fromkeys(each.chunk.path for each in batch))
-            unchanged = self._check_files(self.index.store.catalog.find_files(paths))
+            unchanged = self.check_files(self.index.store.catalog.find_files(paths))
             existing = [each for each in batch if each.chunk.path in unchanged]
             selected += [(each, unchanged[each.chunk.path]) for each in existing]
         return selected
@@ -369,10 +367,8 @@ class Searcher:
             if chunk.id in contents
         ]
 
-    def _check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
+    def check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
         """Return for each file that exists whether it is as it was when it was indexed."""
-        if not self.has_files:
-            return dict.fromkeys(files, True)
         root, unchanged = os.fspath(self.root), {}
         for path, known in files.items():
             try:
@@ -396,8 +392,6 @@ class Searcher:
 
     def raise_for_no_hits(self, filters: Filters) -> None:
         """Raise RepoNotExist if the folder is gone, WrongParam if a filter matches nothing."""
-        if not self.has_files:
-            return
         if not self.root.is_dir():
             raise RepoNotExist(
                 f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"

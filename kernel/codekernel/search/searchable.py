@@ -51,10 +51,6 @@ class SearchableLexical(Protocol):
     """A lexical index; ``LexicalIndex`` says what each method returns."""
 
     @property
-    def is_remote(self) -> bool:
-        """Return whether a search of it waits for a store more than it computes."""
-
-    @property
     def document_count(self) -> int:
         """Return the number of chunks."""
 
