@@ -7,12 +7,11 @@ import pytest
 from base.base_world import API, PLAN, BaseWorld
 from base.overlay_world import POOL
 from codekernel.base.base_reader import open_base
-from codekernel.base.whole_base import WholeBase
+from codekernel.base.whole_base import WholeBase, WholeBaseSearcher
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import HitList
 from codekernel.domain.settings import Performance
 from codekernel.inference.model_pool import Embedder
-from codekernel.search.pipeline import Searcher
 from codekernel.search.query_syntax import parse_search_expression
 
 
@@ -26,7 +25,7 @@ def embedder() -> Iterator[Embedder]:
 
 def search(world: BaseWorld, query: str, embedder: Embedder | None = None) -> HitList:
     whole = WholeBase(open_base(world.place), embedder, parse_search_expression(query).filters)
-    searcher = Searcher(Path(), whole, has_files=False, describe_gap=whole.describe_gap)
+    searcher = WholeBaseSearcher(Path(), whole, describe_gap=whole.describe_gap)
     return searcher.run_search(query, 10, CancelToken(), accuracy=False)
 
 
@@ -60,7 +59,7 @@ def test_a_base_that_fails_meanwhile_is_named(world: BaseWorld) -> None:
         if path.is_file():
             path.unlink()
     whole = WholeBase(opened, None, parse_search_expression("close").filters)
-    searcher = Searcher(Path(), whole, has_files=False, describe_gap=whole.describe_gap)
+    searcher = WholeBaseSearcher(Path(), whole, describe_gap=whole.describe_gap)
     found = searcher.run_search("close", 10, CancelToken(), accuracy=False)
     assert found.hits == []
     assert "a file of its table is gone" in found.gap

@@ -82,7 +82,6 @@ def test_a_search_uses_the_weights_at_once_and_the_parts_of_a_score_still_add_up
     with open_searcher(tmp_path / "repo", FILES) as searcher:
         before = explain(searcher)
         folder = searcher.index.store.folder
-        assert folder
         write_weights(folder, RankingWeights(file_name=0.5))
         halved = explain(searcher)
         delete_weights(folder)
@@ -95,7 +94,5 @@ def test_a_search_uses_the_weights_at_once_and_the_parts_of_a_score_still_add_up
 def test_a_name_is_ranked_as_everywhere(tmp_path: Path) -> None:
     with open_searcher(tmp_path / "repo", FILES) as searcher:
         before = searcher.search("close_peer", 10)
-        folder = searcher.index.store.folder
-        assert folder
-        write_weights(folder, RankingWeights(0.25, 0.25, 0.25, 0.25, 0.25))
+        write_weights(searcher.index.store.folder, RankingWeights(0.25, 0.25, 0.25, 0.25, 0.25))
         assert searcher.search("close_peer", 10) == before

@@ -22,7 +22,7 @@ from codekernel.base.overlay_catalog import OverlayCatalog
 from codekernel.base.overlay_state import OverlayTracker, make_terms
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.indexing.vector_index import VectorIndex
-from codekernel.search.retrieval import SemanticIndex
+from codekernel.search.retrieval import MIN_PARALLEL_DOCUMENTS, SemanticIndex
 from codekernel.storage.lexical_documents import FIELD_WEIGHTS
 from codekernel.storage.lexical_index import MAX_QUERY_TERMS
 from codekernel.storage.stemming import stem_terms
@@ -164,16 +164,14 @@ class OverlayVectors:
 class OverlayLexical:
     """The lexical index of both, with terms weighed as in one."""
 
-    is_remote = True
-
     def __init__(self, view: OverlayView) -> None:
         self._view = view
         self._local = view.local.lexical
 
     @property
     def document_count(self) -> int:
-        """Return the number of chunks."""
-        return self._view.state.statistics.documents
+        """Return so many that words and vectors are searched at once: both wait for the store."""
+        return max(self._view.state.statistics.documents, MIN_PARALLEL_DOCUMENTS)
 
     def search(
         self, terms: Sequence[str], k: int, weights: Mapping[FieldTerm, float] | None = None

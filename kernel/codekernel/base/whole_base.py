@@ -4,14 +4,18 @@ Paths begin with the name of their repository. Words are weighed by LanceDB's ow
 nothing else has to be compared with them.
 """
 
+import os
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from codekernel.base.base_reader import BaseUnavailable, Deadline, OpenedBase
 from codekernel.domain.index import FileRecord, IndexedChunk
 from codekernel.inference.model_pool import Embedder
 from codekernel.search.filters import Filters
+from codekernel.search.pipeline import Searcher
+from codekernel.search.retrieval import MIN_PARALLEL_DOCUMENTS
 from codekernel.storage.base.base_rows import PATH, REPOSITORY, parse_chunk
 from codekernel.storage.base.base_table import DISTANCE, ROW_ID, SCORE, Row
 from codekernel.storage.lexical_index import MAX_QUERY_TERMS
@@ -28,10 +32,6 @@ MAX_WHOLE_HITS = 300
 class WholeBase:
     """One search; without ``embedder`` by words alone."""
 
-    is_remote = True
-    # Nothing is learned about a base.
-    folder = None
-
     def __init__(self, base: OpenedBase, embedder: Embedder | None, filters: Filters) -> None:
         self._base, self._embedder = base, embedder
         labels = [each.label for each in base.manifest.repositories]
@@ -47,6 +47,11 @@ class WholeBase:
         return self
 
     @property
+    def folder(self) -> Path:
+        """Return where nothing is: no ranking was learned for a base."""
+        return Path(os.devnull)
+
+    @property
     def catalog(self) -> "WholeBaseCatalog":
         """Return the chunks that were found."""
         return WholeBaseCatalog(self._chunks, self._read_texts)
@@ -57,7 +62,7 @@ class WholeBase:
         return self
 
     @property
-    def vector_indexes(self) -> "list[WholeBaseVectors]":
+    def vector_indexes(self) -> "Sequence[WholeBaseVectors]":
         """Return the vectors, if there is a model for them."""
         return [WholeBaseVectors(self._embedder, self.find_nearest)] if self._embedder else []
 
@@ -67,13 +72,14 @@ class WholeBase:
 
     @property
     def document_count(self) -> int:
-        """Return the number of chunks."""
-        return self._base.manifest.chunks
+        """Return so many that words and vectors are searched at once: both wait for the store."""
+        return max(self._base.manifest.chunks, MIN_PARALLEL_DOCUMENTS)
 
     def search(
-        self, terms: Sequence[str], k: int, _weights: Mapping[FieldTerm, float] | None = None
+        self, terms: Sequence[str], k: int, weights: Mapping[FieldTerm, float] | None = None
     ) -> list[tuple[int, float]]:
-        """Return the best chunks with any of the terms, best first."""
+        """Return the best chunks with any of the terms, best first, as LanceDB weighs them."""
+        del weights
         stems, table = stem_terms(terms[:MAX_QUERY_TERMS]), self._base.table
         count = min(k, MAX_WHOLE_HITS)
         rows = self._ask(lambda: table.search_terms(stems, self._repos, count)) if stems else []
@@ -84,8 +90,8 @@ class WholeBase:
         return []
 
     def count_terms(self, _terms: Sequence[str]) -> TermCounts:
-        """Return that no chunk has a term: nobody compares bases with each other."""
-        return TermCounts(self.document_count, {})
+        """Return that each term may be in no chunk: nobody compares bases with each other."""
+        return TermCounts(self._base.manifest.chunks, {})
 
     def find_nearest(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the keys of the nearest texts and their cosines, best first."""
@@ -118,13 +124,26 @@ class WholeBase:
         return {-1 - row: text for row, text in found.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class WholeBaseSearcher(Searcher):
+    """Searches a base, whose files are not here: none can have changed or gone."""
+
+    def check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
+        """Return that each file is as it was."""
+        return dict.fromkeys(files, True)
+
+    def raise_for_no_hits(self, filters: Filters) -> None:
+        """Let nothing be the answer."""
+
+
 class WholeBaseVectors:
     """The vectors of a base."""
+
+    name = "base"
 
     def __init__(
         self, embedder: Embedder, search: Callable[[str, int], list[tuple[int, float]]]
     ) -> None:
-        self.name = embedder.fingerprint
         self.is_contextual = embedder.folder.is_contextual
         self.search = search
 

@@ -165,11 +165,6 @@ class MergedLexical:
     members: Sequence[IndexMember]
 
     @property
-    def is_remote(self) -> bool:
-        """Return whether a search waits for a network."""
-        return any(each.store.lexical.is_remote for each in self.members)
-
-    @property
     def document_count(self) -> int:
         """Return the number of chunks."""
         return sum(each.store.lexical.document_count for each in self.members)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken
-from codekernel.domain.index import Hit, HitList, Signal
+from codekernel.domain.index import FileRecord, Hit, HitList, Signal
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts, is_any_file_named
@@ -225,8 +225,6 @@ class Searcher:
     recover: RecoverFunction = lambda _error, _store: False
     # Of a person who may not read everything: the paths that are there for them.
     is_readable: Callable[[str], bool] | None = None
-    # Whether what is indexed lies in ``root``, as a file that may have changed or gone since.
-    has_files: bool = True
     # What was not searched, as a sentence.
     describe_gap: Callable[[], str] = lambda: ""
 
@@ -318,12 +316,7 @@ class Searcher:
         remaining = drop_overlapping(ranking.chunks)
         while len(selected) < limit and (batch := list(islice(remaining, limit - len(selected)))):
             paths = list(dict.fromkeys(each.chunk.path for each in batch))
-            files = self.index.store.catalog.find_files(paths)
-            unchanged = (
-                find_unchanged_files(self.root, files)
-                if self.has_files
-                else dict.fromkeys(files, True)
-            )
+            unchanged = self.check_files(self.index.store.catalog.find_files(paths))
             existing = [each for each in batch if each.chunk.path in unchanged]
             selected += [(each, unchanged[each.chunk.path]) for each in existing]
         return selected
@@ -351,10 +344,12 @@ class Searcher:
             if chunk.id in contents
         ]
 
+    def check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
+        """Return for each file that exists whether it is as it was when it was indexed."""
+        return find_unchanged_files(self.root, files)
+
     def raise_for_no_hits(self, filters: Filters) -> None:
         """Raise RepoNotExist if the folder is gone, WrongParam if a filter matches nothing."""
-        if not self.has_files:
-            return
         if not self.root.is_dir():
             raise RepoNotExist(
                 f"the folder {encode_path(str(self.root))} is gone: it was deleted or moved, or its"

@@ -41,10 +41,8 @@ DEFAULT_WEIGHTS = RankingWeights()
 WEIGHT_NAMES = tuple(field.name for field in fields(RankingWeights))
 
 
-def read_weights(index_folder: Path | None) -> RankingWeights:
+def read_weights(index_folder: Path) -> RankingWeights:
     """Return the weights of a repository; the defaults if none were learned, or the file is bad."""
-    if index_folder is None:
-        return DEFAULT_WEIGHTS
     path = os.path.join(index_folder, WEIGHTS_FILE)  # noqa: PTH118 - with each search
     try:
         found = os.stat(path)  # noqa: PTH116 - as above

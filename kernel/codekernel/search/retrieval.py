@@ -85,10 +85,6 @@ class CandidateLexical(Protocol):
     """The words of one repository or of several."""
 
     @property
-    def is_remote(self) -> bool:
-        """Return whether a search waits for a network."""
-
-    @property
     def document_count(self) -> int:
         """Return the number of chunks."""
 
@@ -237,14 +233,13 @@ def search_indexes(
     count: int,
     min_parallel_documents: int = MIN_PARALLEL_DOCUMENTS,
 ) -> tuple[ScoredIds, list[ScoredIds]]:
-    """Search the lexical index and each vector index; large and remote ones at the same time.
+    """Search the lexical index and each vector index; large ones at the same time.
 
     All of them leave the interpreter lock while they scan.
     """
     lexical = store.lexical
     search = partial(_search_vectors, query=query.semantic_query, count=count)
-    is_quick = not lexical.is_remote and lexical.document_count < min_parallel_documents
-    if not vector_indexes or is_quick:
+    if not vector_indexes or lexical.document_count < min_parallel_documents:
         return lexical.search(query.terms, count), list(map(search, vector_indexes))
     under_way = [_load_executor().submit(search, each) for each in vector_indexes]
     try:

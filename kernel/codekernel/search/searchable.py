@@ -51,10 +51,6 @@ class SearchableLexical(Protocol):
     """A lexical index; ``LexicalIndex`` says what each method returns."""
 
     @property
-    def is_remote(self) -> bool:
-        """Return whether a search of it waits for a store more than it computes."""
-
-    @property
     def document_count(self) -> int:
         """Return the number of chunks."""
 
@@ -74,8 +70,8 @@ class SearchableStore(Protocol):
     """A catalog and a lexical index."""
 
     @property
-    def folder(self) -> Path | None:
-        """Return where the index is, and what was learned about the repository, if it is here."""
+    def folder(self) -> Path:
+        """Return where the index is, and what was learned about the repository."""
 
     @property
     def catalog(self) -> SearchableCatalog:

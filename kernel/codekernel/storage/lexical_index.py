@@ -167,8 +167,6 @@ MAX_QUERY_TERMS = 64
 class LexicalIndex:
     """An open index; made by ``open``."""
 
-    is_remote = False
-
     def __init__(self, folder: Path, index: tantivy.Index, *, writable: bool) -> None:
         self._folder = folder
         self._index = index

@@ -8,7 +8,7 @@ from typing import Any
 
 from codekernel.base.base_place import find_base_place
 from codekernel.base.base_reader import OpenedBase, open_base
-from codekernel.base.whole_base import WholeBase
+from codekernel.base.whole_base import WholeBase, WholeBaseSearcher
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output import terminal
 from codekernel.cli.team_access import open_team
@@ -20,7 +20,6 @@ from codekernel.errors import WrongParam
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
 from codekernel.inference.model_folder import read_model_folder
 from codekernel.inference.model_pool import Embedder, ModelPool
-from codekernel.search.pipeline import Searcher
 from codekernel.search.query_syntax import parse_search_expression
 from codekernel.storage.user_data import open_user_data
 
@@ -44,7 +43,7 @@ def find_in_base(args: argparse.Namespace, query: str) -> list[dict[str, Any]]:
                 " searched by words alone"
             )
         whole = WholeBase(base, embedder, expression.filters)
-        searcher = Searcher(Path(), whole, has_files=False, describe_gap=whole.describe_gap)
+        searcher = WholeBaseSearcher(Path(), whole, describe_gap=whole.describe_gap)
         limit = args.limit or settings.search_limit
         found = searcher.run_search(query, limit, CancelToken(), accuracy=False)
     if found.gap:
