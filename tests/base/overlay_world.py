@@ -23,8 +23,8 @@ from indexing.harness import IndexHarness
 
 TIMINGS = IndexTimings(index_start_delay=0.01, embed_start_delay=0.01, compact_delay=0.05)
 PATIENCE_SECONDS = 60.0
-# Scores that differ by less are equal: cosines are added up in another order, and a small difference
-# of a value may lead the trees of learned_ranking.py to another leaf (.0004 was seen).
+# Scores that differ by less are equal: cosines are added up in another order, and a value that is
+# a little different may lead the trees of learned_ranking.json to another leaf (.0004 was seen).
 TOLERANCE = 1e-3
 
 Value = TypeVar("Value")
