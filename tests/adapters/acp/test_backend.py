@@ -376,8 +376,18 @@ def test_killing_agents_at_random_moments_always_ends_in_an_error(
     for number in range(10):
         name = backend.new_session(repo)
         killer = threading.Timer(0.02 * number, os.kill, [find_pid(name), signal.SIGKILL])
-        killer.start()
+        updates: list[AgentUpdate] = []
+
+        def note(
+            update: AgentUpdate,
+            updates: list[AgentUpdate] = updates,
+            killer: threading.Timer = killer,
+        ) -> None:
+            if not updates:  # an agent killed before its turn begins is started again
+                killer.start()
+            updates.append(update)
+
         words = "say:a think:b tool plan " * 20 + "hang"
         with pytest.raises(KernelError, match="killed by signal 9"):
-            run(backend, name, words)
+            backend.prompt(name, words, note)
         killer.join()
