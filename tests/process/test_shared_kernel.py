@@ -55,6 +55,16 @@ def test_two_front_ends_share_a_kernel_and_use_the_same_session_ids(
         assert (index["repoName"], index["files"]) == (repo.name, 2)
 
 
+def test_status_names_the_index_that_stays_open_for_the_next_client(
+    shared: SharedKernel, repo: Path
+) -> None:
+    with shared.attach() as front_end:
+        open_and_index(front_end, repo)
+        assert front_end.stop() == 0
+        (index,) = shared.status()["indexes"]
+        assert (index["repoName"], index["files"], index["state"]) == (repo.name, 2, "idle")
+
+
 def test_what_it_does_is_in_its_log(shared: SharedKernel, repo: Path, user_data: Path) -> None:
     with shared.attach() as front_end:
         open_and_index(front_end, repo)

@@ -36,6 +36,7 @@ from codekernel.runtime.clients import (
     ClientInfo,
     ClientTable,
     ModeClient,
+    describe_open_indexes,
     describe_status,
 )
 from codekernel.runtime.earlier_folder import EarlierDesktopFolder
@@ -309,7 +310,9 @@ class Kernel:
             self._user_data.root,
             self._started_at,
             self._clients.list_clients(),
-            self._services.sessions.list_sessions(),
+            describe_open_indexes(
+                self._services.workspaces.list_lingering(), self._services.sessions.list_sessions()
+            ),
         )
 
     def _shut_down(self) -> int:

@@ -15,6 +15,7 @@ from codekernel.dispatch.dispatcher import Dispatcher
 from codekernel.dispatch.notifications import NotificationSender
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.index import Repo, RepositoryIndexStatus
 from codekernel.errors import KernelError, KernelRetired, Stopping, WrongParam
 from codekernel.protocol import MAIN_SESSION_ID
 from codekernel.protocol.messages.kernel import (
@@ -239,12 +240,11 @@ def describe_status(
     user_data: Path,
     started_at: float,
     clients: Sequence[AnyClient],
-    sessions: Sequence[Session],
+    indexes: list[OpenIndexEntry],
 ) -> KernelStatus:
     """Return what ``codekernel status`` shows."""
     import psutil  # noqa: PLC0415 - seldom needed
 
-    by_repo = {session.repo.id: session for session in sessions}
     return KernelStatus(
         kernel_version=info.kernel_version,
         protocol_version=info.protocol_version,
@@ -261,15 +261,25 @@ def describe_status(
             )
             for client in clients
         ],
-        indexes=[_describe_index(session) for session in by_repo.values()],
+        indexes=indexes,
     )
 
 
-def _describe_index(session: Session) -> OpenIndexEntry:
-    status = session.workspace.index.get_status() if session.is_prepared else None
+def describe_open_indexes(
+    lingering: Iterable[tuple[Repo, RepositoryIndexStatus]], sessions: Iterable[Session]
+) -> list[OpenIndexEntry]:
+    """Return the indexes that sessions use, and those that wait for the next one."""
+    found = {repo.id: _describe_index(repo, status) for repo, status in lingering}
+    for session in sessions:
+        status = session.workspace.index.get_status() if session.is_prepared else None
+        found[session.repo.id] = _describe_index(session.repo, status)
+    return list(found.values())
+
+
+def _describe_index(repo: Repo, status: RepositoryIndexStatus | None) -> OpenIndexEntry:
     return OpenIndexEntry(
-        repo_name=session.repo.name,
-        path=str(session.repo.path),
+        repo_name=repo.name,
+        path=str(repo.path),
         files=status.files if status else 0,
         chunks=status.chunks if status else 0,
         state=status.state if status else "opening",

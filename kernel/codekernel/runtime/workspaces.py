@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, Lazy, RefCounted
-from codekernel.domain.index import Repo
+from codekernel.domain.index import Repo, RepositoryIndexStatus
 from codekernel.errors import StorageError
 from codekernel.indexing.index_plan import IndexPlan, build_index_plan
 from codekernel.runtime.index_folders import (
@@ -81,6 +81,10 @@ class Workspaces:
                 yield workspace
             finally:
                 self._lingering.keep(repo.id, acquire)
+
+    def list_lingering(self) -> list[tuple[Repo, RepositoryIndexStatus]]:
+        """Return what is open for its next use, and how far its index is."""
+        return self._lingering.list_states()
 
     def close_unused(self, timeout_seconds: float) -> bool:
         """Close the workspaces that no session uses; false if one is still closing after that."""
@@ -182,6 +186,7 @@ class Workspaces:
 class _KeptWorkspace(NamedTuple):
     reference: ExitStack
     timer: threading.Timer
+    workspace: "Workspace"
     chunk_count: int
 
 
@@ -201,12 +206,13 @@ class _LingeringWorkspaces:
         if seconds <= 0:
             return
         reference = ExitStack()
-        chunk_count = _count_chunks(reference.enter_context(acquire()))
+        workspace = reference.enter_context(acquire())
+        chunk_count = _count_chunks(workspace)
         timer = threading.Timer(seconds, self._expire, [repo_id, reference])
         timer.daemon = True
         with self._lock:
             released = [self._kept.pop(repo_id, None)]
-            self._kept[repo_id] = _KeptWorkspace(reference, timer, chunk_count)
+            self._kept[repo_id] = _KeptWorkspace(reference, timer, workspace, chunk_count)
             while self._has_too_many():
                 released.append(self._kept.pop(next(iter(self._kept))))
         timer.start()
@@ -218,6 +224,12 @@ class _LingeringWorkspaces:
         return count > MIN_LINGERING_WORKSPACES and (
             count > MAX_LINGERING_WORKSPACES or chunks > MAX_LINGERING_CHUNKS
         )
+
+    def list_states(self) -> list[tuple[Repo, RepositoryIndexStatus]]:
+        """Return each repository and the state of its index; none is closed meanwhile."""
+        with self._lock:
+            kept = [entry.workspace for entry in self._kept.values()]
+            return [(each.repo, each.index.get_status()) for each in kept]
 
     def release(self, repo_id: int) -> None:
         """Let go of a workspace now."""
