@@ -6,8 +6,9 @@ strings. Stop words are marked only if the query has no other words.
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import takewhile
+from typing import NamedTuple
 
 from codekernel.domain.index import Hit, format_chunk_metadata, format_symbol_path
 from codekernel.domain.lexical_tokenizer import find_subword_spans, tokenize_query
@@ -30,6 +31,8 @@ MIN_STEM_CHARS = 4
 
 # A longer word is data, and would have thousands of parts.
 MAX_MARKED_WORD_CHARS = 4096
+
+_WORD_CACHE_SIZE = 16_384
 
 # As a character class of a regex each would take a millisecond at the first search.
 _HAN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFD))
@@ -147,21 +150,14 @@ class Highlighter:
         return self._find_chinese_spans(run) if _is_chinese(run[0]) else self._find_part_spans(run)
 
     def _find_part_spans(self, word: str) -> list[CharSpan]:
-        if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):
-            return [(0, len(word))] if self._is_wanted(word) else []  # most have one part
-        parts = find_subword_spans(word[:MAX_MARKED_WORD_CHARS])
-        if self._is_wanted("".join(word[begin:end] for begin, end in parts)):
-            return [(parts[0][0], parts[-1][1])]
-        return _merge_spans([span for span in parts if self._is_wanted(word[span[0] : span[1]])])
+        whole, *parts = _split_word(word)
+        if self._is_wanted(whole):
+            return [(whole.begin, whole.end)]
+        return _merge_spans([(part.begin, part.end) for part in parts if self._is_wanted(part)])
 
-    def _is_wanted(self, name: str) -> bool:
-        word = name.casefold()
-        if word in self._words:
-            return True
-        if len(word) < MIN_STEM_CHARS:
-            return False
-        is_form = stem(word) in self._stems or _strip_plural(word) in self._singulars
-        return is_form and not is_stopword(word)
+    def _is_wanted(self, part: "_WordPart") -> bool:
+        _, _, word, root, singular = part
+        return word in self._words or root in self._stems or singular in self._singulars
 
     def _find_chinese_spans(self, run: str) -> list[CharSpan]:
         """Return the pairs of characters that the query has, or else its single characters."""
@@ -172,11 +168,41 @@ class Highlighter:
         ]
 
 
+class _WordPart(NamedTuple):
+    """A word or a part of it, in lower case; other forms are empty if only itself is marked."""
+
+    begin: int
+    end: int
+    word: str
+    root: str = ""
+    singular: str = ""
+
+
+@lru_cache(_WORD_CACHE_SIZE)
+def _split_word(word: str) -> tuple[_WordPart, ...]:
+    """Return a word as a whole and, if it may have several, its parts."""
+    if word.isascii() and word.isalpha() and (word.islower() or word[1:].islower()):
+        return (_describe_part(0, len(word), word),)  # most have one part
+    spans = find_subword_spans(word[:MAX_MARKED_WORD_CHARS]) or [(0, 0)]
+    names = [word[begin:end] for begin, end in spans]
+    whole = _describe_part(spans[0][0], spans[-1][1], "".join(names))
+    return (whole, *(_describe_part(*span, name) for span, name in zip(spans, names, strict=True)))
+
+
+def _describe_part(begin: int, end: int, name: str) -> _WordPart:
+    word = name.casefold()
+    if len(word) < MIN_STEM_CHARS or is_stopword(word):
+        return _WordPart(begin, end, word)
+    return _WordPart(begin, end, word, stem(word), _strip_plural(word))
+
+
 def build_search_result(hit: Hit, highlight: Highlighter, *, explain: bool) -> SearchResult:
     """Return a hit as it is sent, with highlighted text; ``explain`` adds the signals."""
     chunk, path = hit.chunk, encode_path(hit.chunk.path)
     metadata = format_chunk_metadata(path, chunk)
-    signals = {signal.value: round(gain, SCORE_DIGITS) for signal, gain in hit.signals.items()}
+    why: dict[str, float] | None = None
+    if explain:
+        why = {signal.value: round(gain, SCORE_DIGITS) for signal, gain in hit.signals.items()}
     return SearchResult(
         content=hit.content,
         highlighted_content=highlight(hit.content),
@@ -190,7 +216,7 @@ def build_search_result(hit: Hit, highlight: Highlighter, *, explain: bool) -> S
         symbol=format_symbol_path(chunk.symbols),
         language=chunk.language,
         freshness=hit.freshness,
-        why=signals if explain else None,
+        why=why,
     )
 
 

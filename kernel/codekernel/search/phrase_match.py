@@ -66,8 +66,15 @@ class PhraseMatch(NamedTuple):
 
 def normalize_words(text: str) -> bytes:
     """Return the words of a text in lower case, separated and surrounded by one blank."""
-    words = text.lower().encode(errors="replace").translate(_TO_WORDS).split()
-    return b" %b " % b" ".join(words)
+    return _join_words(_encode_lower(text))
+
+
+def _encode_lower(text: str) -> bytes:
+    return text.lower().encode(errors="replace")
+
+
+def _join_words(lower: bytes) -> bytes:
+    return b" %b " % b" ".join(lower.translate(_TO_WORDS).split())
 
 
 def select_phrase_candidates(
@@ -104,15 +111,16 @@ def measure_phrases(query: Query, texts: Mapping[int, str]) -> dict[int, PhraseM
 
 def _measure(text: str, texts: Mapping[int, str]) -> dict[int, PhraseMatch]:
     words = normalize_words(text).split()[:MAX_PHRASE_WORDS]
-    windows = [
-        b" %b " % b" ".join(words[begin : begin + WINDOW_WORDS])
-        for begin in range(len(words) - WINDOW_WORDS + 1)
-    ]
+    rows = [words[begin : begin + WINDOW_WORDS] for begin in range(len(words) - WINDOW_WORDS + 1)]
+    windows = [b" %b " % b" ".join(each) for each in rows]
     row, exact = b" %b " % b" ".join(words), " ".join(text.split())
     matches: dict[int, PhraseMatch] = {}
     for number, candidate in texts.items():
-        normalized = normalize_words(candidate)
-        # Four words in a row have two windows, of which one is even.
+        lower = _encode_lower(candidate)
+        # Four words in a row have two windows, of which one is even; most texts lack words of each.
+        if not any(all(map(lower.__contains__, each)) for each in rows[::2]):
+            continue
+        normalized = _join_words(lower)
         if not any(map(normalized.__contains__, windows[::2])):
             continue
         covered: set[int] = set()

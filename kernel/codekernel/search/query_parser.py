@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
@@ -57,6 +57,9 @@ class QueryKind(Enum):
     TRACE = auto()  # a stack trace
 
 
+_PARSED_QUERIES = 64
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A parsed query."""
@@ -83,6 +86,7 @@ class Query:
         return not _TEST_WORDS.isdisjoint(self.terms)
 
 
+@lru_cache(_PARSED_QUERIES)  # a search parses its text for the ranking and for the marks
 def parse_query(text: str) -> Query:
     """Recognize the kind of a query and extract its terms, names and file mentions."""
     text = text[:MAX_QUERY_CHARS]

@@ -170,7 +170,10 @@ def _scale_cosines(
 def group_by_file(
     boosted: Sequence[BoostedChunk], weights: RankingWeights = DEFAULT_WEIGHTS
 ) -> list[RankedChunk]:
-    """Sort the chunks, the best of each file raised by the file's total, the others lowered."""
+    """Sort the chunks, the best of each file raised by the file's total, the others lowered.
+
+    What that adds is put into the signals of the chunks: a copy of each would take longer.
+    """
     totals: dict[str, float] = defaultdict(float)
     for chunk, score, _ in boosted:
         totals[chunk.path] += score
@@ -183,14 +186,12 @@ def group_by_file(
         path = chunk.path
         factor = factors.get(path)
         factors[path] = FURTHER_CHUNK_FACTOR * (factor or 1.0)
+        gain = 0.0
         if factor:
-            lowered = {**signals, FURTHER_CHUNK: score * (factor - 1)}
-            grouped.append((chunk, score * factor, lowered))
+            signals[FURTHER_CHUNK] = score * (factor - 1)
         elif largest > 0:
-            gain = unit * totals[path] / largest
-            grouped.append((chunk, score + gain, {**signals, FILE_TOTAL: gain}))
-        else:
-            grouped.append((chunk, score, signals))
+            signals[FILE_TOTAL] = gain = unit * totals[path] / largest
+        grouped.append((chunk, score * (factor or 1.0) + gain, signals))
     return list(map(_make_ranked, _sort_by_score(grouped)))
 
 

@@ -13,9 +13,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import tantivy
 from tantivy import Occur, Query
@@ -48,6 +49,8 @@ def hash_path(path: str) -> str:
     raw = path.encode(errors="surrogatepass")
     return hashlib.blake2b(raw, digest_size=PATH_KEY_BYTES).hexdigest()
 
+
+_get_score, _get_address = itemgetter(0), itemgetter(1)
 
 CHECKSUM_READ_BYTES = 1024 * 1024
 
@@ -286,10 +289,10 @@ class LexicalIndex:
             if limit <= 0:
                 return []
             hits = searcher.search(query, limit, count=False).hits
-            ids = searcher.fast_field_values(CHUNK_ID, [address for _, address in hits])
+            ids = searcher.fast_field_values(CHUNK_ID, list(map(_get_address, hits)))
         if None in ids:
             raise build_lexical_damage(self._folder, "numbers of chunks are missing")
-        return [(int(number or 0), score) for number, (score, _) in zip(ids, hits, strict=True)]
+        return list(zip(cast("list[int]", ids), map(_get_score, hits), strict=True))
 
     @property
     def document_count(self) -> int:
