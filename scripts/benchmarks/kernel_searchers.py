@@ -10,7 +10,6 @@ import tempfile
 import time
 from pathlib import Path
 
-from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
@@ -23,6 +22,7 @@ from codekernel.settings.local_models import (
     build_default_embedding_configs,
     get_bundled_folder,
 )
+from kept_vectors import KeptVectors
 
 LOOK_SECONDS = 0.005
 
@@ -90,16 +90,11 @@ class Reranked(Static):
         super().__init__()
         folder = get_bundled_folder() / TRANSFORMER_MODEL
         self._lent = self._shelf.acquire_embedder(folder, Performance())
-        self._embedder = self._lent.__enter__()  # until the process ends
+        self.reader = KeptVectors(self._lent.__enter__())  # until the process ends
 
     def _searcher(self, root: Path, index: RepositoryIndex) -> Searcher:
-        return Searcher(
-            root,
-            index,
-            lambda query, texts: weigh_cosines(
-                self._embedder.compute_cosines(query, texts, CancelToken())
-            ),
-        )
+        read = self.reader.compute_cosines
+        return Searcher(root, index, lambda query, texts: weigh_cosines(read(query, texts)))
 
     def search(self, handle: tuple[RepositoryIndex, Searcher], query: str, k: int) -> list[Hit]:
         """The product's hits with ``accuracy``."""

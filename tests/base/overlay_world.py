@@ -25,7 +25,7 @@ TIMINGS = IndexTimings(index_start_delay=0.01, embed_start_delay=0.01, compact_d
 PATIENCE_SECONDS = 60.0
 # Scores that differ by less are equal: cosines are added up in another order, and a value that is
 # a little different may lead the trees of learned_ranking.json to another leaf (.0004 was seen).
-TOLERANCE = 1e-3
+TOLERANCE = 1e-6
 
 Value = TypeVar("Value")
 
@@ -42,10 +42,12 @@ class OverlayHarness(IndexHarness):
         self.index._worker.post(WorkRequest(needs_scan=True))
         self.wait_until_idle()
 
-    def find(self, query: str, limit: int = 10) -> HitList:
+    def cover(self) -> Searcher:
         alone = Searcher(self.root, self.index, describe_gap=self.session.describe_gap)
-        searcher = self.session.cover(alone, self.index)
-        return searcher.run_search(query, limit, CancelToken(), accuracy=False)
+        return self.session.cover(alone, self.index)
+
+    def find(self, query: str, limit: int = 10) -> HitList:
+        return self.cover().run_search(query, limit, CancelToken(), accuracy=False)
 
 
 @contextmanager

@@ -64,6 +64,17 @@ def test_a_checkout_of_what_the_base_has_is_not_indexed_here(
             assert compare(over, alone) == ""
 
 
+def test_cosines_over_a_base_are_those_of_an_index_here(world: BaseWorld, checkout: Path) -> None:
+    with (
+        open_over_base(world, checkout, "over") as over,
+        open_alone(world, checkout, "alone") as alone,
+    ):
+        (vectors,), (expected,) = over.cover().index.vector_indexes, alone.index.vector_indexes
+        for query in QUERIES:
+            found = dict(vectors.search(query, 1_000))
+            assert found == pytest.approx(dict(expected.search(query, 1_000)), abs=1e-6)
+
+
 @pytest.mark.parametrize("seed", [1, 2])
 def test_edits_renames_deletes_and_switches_hide_what_they_replace(
     world: BaseWorld, checkout: Path, seed: int

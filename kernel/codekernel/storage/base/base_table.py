@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -27,6 +28,7 @@ from codekernel.storage.base.base_rows import (
     TEXT,
     VECTOR,
 )
+from codekernel.storage.vectors.in_memory_vectors import normalize_rows
 from codekernel.storage.vectors.lance_table import READ_AHEAD_VARIABLE
 
 TABLE_NAME = "chunks"
@@ -238,14 +240,14 @@ class BaseTable:
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").nprobes(depth.partitions)
             search = search.refine_factor(depth.refine) if depth.refine else search
-            return self._collect(search, repos, limit, [*CHUNK_COLUMNS, DISTANCE])
+            return self._collect_nearest(search, vector, repos, limit)
 
     def search_exactly(self, vector: npt.NDArray[np.float32], limit: int) -> list[Row]:
         """Return what ``search_vectors`` would if every vector of the table was compared."""
         with _translate_errors():
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").bypass_vector_index()
-            return self._collect(search, (), limit, [*CHUNK_COLUMNS, DISTANCE])
+            return self._collect_nearest(search, vector, (), limit)
 
     def list_chunks(self, repo: str, paths: Sequence[str]) -> list[Row]:
         """Return the chunks of some files, with their terms."""
@@ -282,16 +284,34 @@ class BaseTable:
             count: int = self._table.count_rows()
         return count
 
+    def _collect_nearest(
+        self, search: Any, vector: npt.NDArray[np.float32], repos: Sequence[str], limit: int
+    ) -> list[Row]:
+        """Return what is nearest, with the distance that the vectors have in a local index.
+
+        LanceDB multiplies in 16 bits: its cosines are up to .00006 away.
+        """
+        columns = [*CHUNK_COLUMNS, VECTOR, DISTANCE]
+        found = _limit(search, repos, limit, columns).to_arrow()
+        vectors = found[VECTOR].combine_chunks().flatten().to_numpy().reshape(len(found), -1)
+        cosines = normalize_rows(vectors) @ normalize_rows(vector.reshape(1, -1))[0]
+        rows: list[Row] = found.drop_columns([VECTOR]).to_pylist()
+        for row, cosine in zip(rows, cosines.tolist(), strict=True):
+            row[DISTANCE] = 1 - cosine
+        return sorted(rows, key=itemgetter(DISTANCE))
+
     def _collect(
         self, search: Any, repos: Sequence[str], limit: int, columns: list[str]
     ) -> list[Row]:
-        if repos:
-            named = ", ".join(map(_quote, repos))
-            search = search.where(f"{REPOSITORY} IN ({named})", prefilter=True)
-        rows: list[Row] = (
-            search.with_row_id(with_row_id=True).select(columns).limit(limit).to_list()
-        )
+        rows: list[Row] = _limit(search, repos, limit, columns).to_list()
         return rows
+
+
+def _limit(search: Any, repos: Sequence[str], limit: int, columns: list[str]) -> Any:
+    if repos:
+        named = ", ".join(map(_quote, repos))
+        search = search.where(f"{REPOSITORY} IN ({named})", prefilter=True)
+    return search.with_row_id(with_row_id=True).select(columns).limit(limit)
 
 
 def _match(stems: Sequence[str], operator: FullTextOperator) -> Any:
