@@ -24,6 +24,8 @@ from codekernel.storage.vectors.in_memory_vectors import (
     MIN_HAMMING_CANDIDATES,
     FloatArray,
     InMemoryVectors,
+    Int64Array,
+    Positions,
     QuantizedVectors,
     dequantize,
     normalize_rows,
@@ -50,8 +52,11 @@ def main() -> int:
     parser.add_argument("--bench", type=Path, default=ROOT.parent / "shared" / "bench")
     parser.add_argument("--rows", type=int, nargs="*", default=(300_000, 1_000_000))
     options = parser.parse_args()
-    (model,) = [each for each in list_built_in_models() if each.name == STATIC_MODEL]
-    with ModelPool().acquire_embedder(model.source, Performance()) as embedder:
+    places = {each.name: each.source for each in list_built_in_models()}
+    static = places[STATIC_MODEL]
+    if not isinstance(static, Path):
+        parser.error("the static model is not on this machine")
+    with ModelPool().acquire_embedder(static, Performance()) as embedder:
         pieces = np.concatenate(list(_embed_pieces(options.repos, embedder)))
         asked = [
             text
@@ -74,11 +79,11 @@ class Lists:
     """Codes in the order of their lists, and where each list begins."""
 
     centroids: FloatArray
-    starts: np.ndarray
-    keys: np.ndarray
+    starts: Positions
+    keys: Int64Array
     codes: QuantizedVectors
 
-    def search(self, query: FloatArray, share: float) -> np.ndarray:
+    def search(self, query: FloatArray, share: float) -> Int64Array:
         """Return the nearest keys in the nearest lists."""
         count = max(1, round(share * len(self.centroids)))
         nearest = np.argpartition(-(self.centroids @ query), count - 1)[:count]
@@ -93,7 +98,8 @@ class Lists:
         chosen = QuantizedVectors(*(column[places] for column in self.codes))
         cosines = (dequantize(chosen, len(query)) @ query) * chosen.scale
         best = np.argsort(-cosines)[:WANTED]
-        return self.keys[places[best]]
+        found: Int64Array = self.keys[places[best]]
+        return found
 
 
 def _measure(rows: FloatArray, questions: FloatArray) -> None:
@@ -150,7 +156,7 @@ def _make_lists(rows: FloatArray) -> Lists:
     return Lists(centroids, starts, order, codes)
 
 
-def _find_nearest_centroids(rows: FloatArray, centroids: FloatArray) -> np.ndarray:
+def _find_nearest_centroids(rows: FloatArray, centroids: FloatArray) -> Positions:
     spans = range(0, len(rows), BLOCK_ROWS)
     found = [np.argmax(rows[at : at + BLOCK_ROWS] @ centroids.T, axis=1) for at in spans]
     return np.concatenate(found)
