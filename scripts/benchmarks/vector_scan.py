@@ -1,7 +1,7 @@
 """What a search among many vectors costs without anything around it: ``vector_scan.py [--rows N]``.
 
-Random rows of the static model's dimensions, in memory as the kernel has them. ``--rows``
-ascend, and each size has the rows of the one before. Processor time and page faults of the searching
+Random rows of the static model's dimensions, in memory as the kernel has them. ``--rows`` ascend,
+and each size has the rows of the one before. Processor time and page faults of the searching
 thread, which a busy machine changes less than the clock.
 """
 
