@@ -50,8 +50,9 @@ def main() -> int:
             met = live_saves.measure_saves(talk, repo, queries, options.saves)
             met += live_mass.measure_mass_change(talk, repo, queries)
             met += _edits(talk, root, repo, options)
-    with tempfile.TemporaryDirectory() as name:
-        met += live_switch.measure_branch_switch(Path(name), options.switched)
+    if options.switched:
+        with tempfile.TemporaryDirectory() as name:
+            met += live_switch.measure_branch_switch(Path(name), options.switched)
     return 0 if all(met) else 1
 
 
