@@ -16,8 +16,8 @@ team_base: many repositories in one table of that store;
 team_edits: five hundred random changes over it; ray_nodes: it on a cluster, one node of which dies;
 team_clients: many clients of a team's kernel; remote_embedding: what codekernel adds to a server's
 time; install: from the wheel to the first answer in an empty environment;
-growth: time, memory and disk by size; vector_scan: a search of vectors alone; install_size: what
-is installed; all: renews docs/performance.md.
+growth: time, memory and disk by size; vector_scan: a search of vectors alone; vector_lists: the
+same in inverted lists; install_size: what is installed; all: renews docs/performance.md.
 
 Prints figures with the work they were measured on. The machines are shared, so a target is a ratio
 inside one run, or a latency of one run, never a comparison of two runs.
@@ -34,7 +34,7 @@ BENCHMARKS = (
     "rivals", "callchain", "impact", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
     "team_base", "team_edits", "ray_nodes", "team_clients", "remote_embedding",
-    "install", "growth", "vector_scan", "install_size", "all", "pages",
+    "install", "growth", "vector_scan", "vector_lists", "install_size", "all", "pages",
 )  # fmt: skip
 
 # A file called mcp.py would hide the library of that name.

@@ -2,16 +2,17 @@
 
 Generated trees with ten chunks a file, each indexed by a kernel process of its own with the static
 model, asked, closed and opened again by another process. Prints a table; ``--plot`` draws it.
-``--keep DIR`` leaves trees and indexes in a folder: what is there already is only opened and asked,
-and its columns of indexing are empty.
+``--keep DIR`` leaves trees and indexes in a folder, with what indexing took: what is there already
+is only opened and asked.
 """
 
 import argparse
+import json
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
@@ -26,6 +27,7 @@ CHUNKS_PER_FILE = 10
 SIZES = (10_000, 100_000, 1_000_000)
 QUERIES = 200
 LOOK_SECONDS = 0.1
+INDEXING_FILE = "indexing.json"
 CLOSED_SECONDS = 2.0  # after which memory of a closed repository must have been given back
 HEAD = (
     "| chunks | source MB | index s | CPU us a chunk | disk MB | peak MB | idle MB | closed MB "
@@ -39,11 +41,10 @@ class Growth:
 
     chunks: int
     source_mb: float
-    # Nothing is known of them if the index was there already.
-    index_seconds: float | None
-    cpu_us: float | None
+    index_seconds: float
+    cpu_us: float
     disk_mb: float
-    peak_mb: float | None
+    peak_mb: float
     idle_mb: float
     closed_mb: float
     p50_ms: float
@@ -55,8 +56,8 @@ class Growth:
     def row(self) -> str:
         """For the table."""
         return (
-            f"| {self.chunks:,} | {self.source_mb:.0f} | {_show(self.index_seconds)} "
-            f"| {_show(self.cpu_us)} | {self.disk_mb:.0f} | {_show(self.peak_mb)} "
+            f"| {self.chunks:,} | {self.source_mb:.0f} | {self.index_seconds:.0f} "
+            f"| {self.cpu_us:.0f} | {self.disk_mb:.0f} | {self.peak_mb:.0f} "
             f"| {self.idle_mb:.0f} | {self.closed_mb:.0f} "
             f"| {self.p50_ms:.1f} | {self.p95_ms:.1f} | {self.cpu_ms:.1f} "
             f"| {self.open_seconds:.2f} | {self.open_cpu:.2f} |"
@@ -70,8 +71,6 @@ def main() -> int:
     parser.add_argument("--plot", type=Path, help="an SVG file")
     parser.add_argument("--keep", type=Path, help="a folder for trees and indexes")
     options = parser.parse_args()
-    if options.plot and options.keep:
-        parser.error("what was kept has no times of indexing to plot")
     rows = []
     print(HEAD, flush=True)
     for chunks in options.chunks:
@@ -82,10 +81,6 @@ def main() -> int:
     if options.plot:
         options.plot.write_text(draw_growth(rows), encoding="utf-8")
     return 0
-
-
-def _show(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f}"
 
 
 @dataclass(frozen=True)
@@ -99,7 +94,7 @@ class Indexing:
 
 def _measure(root: Path, chunks: int) -> Growth:
     repo = root / "generated"
-    indexing = None if index_folder(root).exists() else _index(root, repo, chunks)
+    indexing = _read_indexing(root) or _index(root, repo, chunks)
     source = sum(file.stat().st_size for file in repo.rglob("*") if file.is_file())
     disk = look(index_folder(root))
     with KernelTalk(root) as talk:
@@ -116,10 +111,10 @@ def _measure(root: Path, chunks: int) -> Growth:
     return Growth(
         chunks=chunks,
         source_mb=source / 1e6,
-        index_seconds=indexing.seconds if indexing else None,
-        cpu_us=indexing.cpu_us if indexing else None,
+        index_seconds=indexing.seconds,
+        cpu_us=indexing.cpu_us,
         disk_mb=disk.total / 1e6,
-        peak_mb=indexing.peak_mb if indexing else None,
+        peak_mb=indexing.peak_mb,
         idle_mb=idle,
         closed_mb=closed,
         p50_ms=percentile(times, 0.5),
@@ -141,7 +136,15 @@ def _index(root: Path, repo: Path, chunks: int) -> Indexing:
         seconds = time.perf_counter() - started
         used = _cpu_seconds(process) - before
         wait_until_settled(index_folder(root))
-    return Indexing(seconds, used * 1e6 / chunks, peak)
+    indexing = Indexing(seconds, used * 1e6 / chunks, peak)
+    (root / INDEXING_FILE).write_text(json.dumps(asdict(indexing)), encoding="utf-8")
+    return indexing
+
+
+def _read_indexing(root: Path) -> Indexing | None:
+    """Return what indexing took when it was kept; None if there is no complete index."""
+    kept = root / INDEXING_FILE
+    return Indexing(**json.loads(kept.read_bytes())) if kept.exists() else None
 
 
 def _wait_until_idle(talk: KernelTalk, process: psutil.Process) -> float:

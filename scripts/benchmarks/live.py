@@ -2,8 +2,8 @@
 
 A real kernel process on a copy of one repository; one window is searched without pause by a thread
 of its own, another is used to look. Measured: from a save to the first reply that has it, and to
-its vectors; how long searches take when all is quiet and while a mass change is indexed; and what
-10,000 edits of single files leave on disk.
+its vectors; how long searches take when all is quiet and while a mass change is indexed; what
+10,000 edits of single files leave on disk; and a branch switch of 5,000 files (live_switch.py).
 """
 
 import argparse
@@ -15,6 +15,7 @@ from pathlib import Path
 import live_edits
 import live_mass
 import live_saves
+import live_switch
 import rivals
 from index_disk import VECTOR_BYTES, tree_bytes, wait_until_settled
 from kernel_talk import KernelTalk, index_folder
@@ -35,6 +36,7 @@ def main() -> int:
     parser.add_argument("--saves", type=int, default=200)
     parser.add_argument("--edits", type=int, default=10_000)
     parser.add_argument("--under-way", type=int, default=4, help="files edited at the same time")
+    parser.add_argument("--switched", type=int, default=5_000, help="files of the branch switch")
     options = parser.parse_args()
     queries = rivals.queries(options.bench, options.repository)
     with tempfile.TemporaryDirectory() as name:
@@ -48,6 +50,9 @@ def main() -> int:
             met = live_saves.measure_saves(talk, repo, queries, options.saves)
             met += live_mass.measure_mass_change(talk, repo, queries)
             met += _edits(talk, root, repo, options)
+    if options.switched:
+        with tempfile.TemporaryDirectory() as name:
+            met += live_switch.measure_branch_switch(Path(name), options.switched)
     return 0 if all(met) else 1
 
 

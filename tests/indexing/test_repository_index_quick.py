@@ -52,3 +52,14 @@ def test_vectors_that_take_long_to_read_leave_the_first_moments_to_questions(
     again = open_index()
     assert again.search_paths("refund") == ["billing.py"]
     assert again.count_vectors() == []
+
+
+@pytest.mark.parametrize("timings", [IndexTimings(NEVER_SECONDS, 0.0, NEVER_SECONDS)])
+def test_a_large_snapshot_is_read_without_waiting_for_the_comparison_of_the_files(
+    closed: IndexHarness, open_index: Open
+) -> None:
+    (snapshot,) = closed.folder.glob(f"vectors/*{SNAPSHOT_SUFFIX}")
+    os.truncate(snapshot, snapshot_files.MAX_QUICK_SNAPSHOT_BYTES + 1)
+    again = open_index()
+    again.wait_until(lambda: again.count_vectors() == [1], "vectors")
+    assert again.index.get_status().state == "starting"

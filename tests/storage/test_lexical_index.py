@@ -22,6 +22,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import FULL
 
+MAPS = Path("/proc/self/maps")
+
 
 def document(chunk_id: int, body: str, *, symbols: str = "", path: str = "") -> LexicalDocument:
     return LexicalDocument(chunk_id, body, symbols, path)
@@ -243,6 +245,20 @@ def test_a_closed_index_refuses_to_change(index: LexicalIndex) -> None:
     index.close()
     with pytest.raises(StorageError, match="closed"):
         index.commit()
+    with pytest.raises(StorageError, match="closed"):
+        found(index, "needle")
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="only Linux says what is mapped")
+def test_a_closed_index_keeps_none_of_its_files_in_memory(
+    index: LexicalIndex, tmp_path: Path
+) -> None:
+    index.replace("a.py", [document(1, "needle")])
+    index.commit()
+    assert found(index, "needle") == [1]
+    assert str(tmp_path) in MAPS.read_text()
+    index.close()
+    assert str(tmp_path) not in MAPS.read_text()
 
 
 def test_threads_search_while_another_writes_and_see_whole_commits(index: LexicalIndex) -> None:

@@ -163,12 +163,11 @@ class IndexWorker:
     def run(self) -> None:
         """Keep the index in step with the files until stopped; raises what ended it otherwise."""
         plan = self._inbox.plan  # opened now if that costs no more than the first question
-        if plan and self.store.has_quick_vectors:
-            self.embed_worker.reconfigure(plan, opens_now=True)
+        if plan and self.store.has_snapshots:
+            self.embed_worker.reconfigure(plan, opens_now=self.store.has_quick_vectors)
         self._embed_thread.start()
         if self.store.catalog.is_empty or not self._cancel.wait(self._timings.index_start_delay):
             self._start_watching()
-            self.post(WorkRequest(needs_scan=True))
             self._run_indexer()
         if self.failure:
             raise self.failure
@@ -182,18 +181,22 @@ class IndexWorker:
                 self.fail(error)
 
     def _start_watching(self) -> None:
-        """Import what is heavy, watch the files, and wait until no change can be missed."""
+        """Import what is heavy, and begin to watch the files."""
         from codekernel.indexing.indexer import Indexer  # noqa: PLC0415 - heavy
 
         self._indexer = Indexer(self._root, self.store, self._control, self._elsewhere)
         self._watcher = self._indexer.create_watcher(self._post_changes)
         self._watcher.start()
+
+    def _wait_for_watch(self) -> None:
+        """Wait until no change can be missed, then ask for a comparison of everything."""
         if not self.store.catalog.is_empty:
             with self._condition:
                 self._condition.wait_for(
                     lambda: self._inbox.needs_scan or self._cancel.is_cancelled,
                     self._timings.max_watch_wait,
                 )
+        self.post(WorkRequest(needs_scan=True))
 
     def _post_changes(self, changes: "ChangedPaths") -> None:
         self.post(
@@ -203,13 +206,20 @@ class IndexWorker:
         )
 
     def _run_indexer(self) -> None:
-        """Rebuild what a crash left, then handle requests; a full or missing disk is retried."""
+        """Rebuild what a crash left, then handle requests; a full or missing disk is retried.
+
+        While the folders begin to be watched, the store is compared with its checksums.
+        """
+        is_first = True
         while not self._cancel.is_cancelled:
             try:
                 self.state = IndexState.REBUILDING
                 # Before anything is written: a page that is written again has a new checksum.
                 self._verify(always=not self.verification_count)
                 self._indexer.recover()
+                if is_first:
+                    self._wait_for_watch()
+                    is_first = False
                 self._handle_requests()
             except (CatalogDamaged, LexicalIndexDamaged, IndexNeedsReopen):
                 raise

@@ -56,7 +56,7 @@ from codekernel.storage.safe_files import (
 )
 from codekernel.storage.user_data import INDEXES_FOLDER, SHARED_VECTORS_FOLDER, WRITER_LOCK_FILE
 from codekernel.storage.vectors import SEED_SUFFIX, SHARED_VECTORS_SUFFIX, SNAPSHOT_SUFFIX
-from codekernel.storage.vectors.snapshot_files import are_quick_to_read
+from codekernel.storage.vectors.snapshot_files import are_quick_to_read, have_snapshots
 
 logger = logging.getLogger(__name__)
 
@@ -189,6 +189,11 @@ class IndexStore:
     def has_quick_vectors(self) -> bool:
         """Return whether all vectors can be read from snapshots, and at once."""
         return are_quick_to_read(list_vectors_folders(self.folder))
+
+    @property
+    def has_snapshots(self) -> bool:
+        """Return whether all vectors can be read from snapshots, without LanceDB."""
+        return have_snapshots(list_vectors_folders(self.folder))
 
     @property
     def active_writer(self) -> CatalogWriter:

@@ -172,10 +172,9 @@ class LexicalIndex:
 
     def __init__(self, folder: Path, index: tantivy.Index, *, writable: bool) -> None:
         self._folder = folder
-        self._index = index
+        self._index: tantivy.Index | None = index
         self._schema = index.schema
         self._writable = writable
-        self._closed = False
         self._write_lock = threading.Lock()
         self._writer: tantivy.IndexWriter | None = None
 
@@ -216,7 +215,7 @@ class LexicalIndex:
         """
         with self._borrow_writer() as writer:
             stamp = writer.commit()
-            self._index.reload()
+            self._require_index().reload()
         return stamp
 
     def rollback(self) -> None:
@@ -229,7 +228,7 @@ class LexicalIndex:
         with self._borrow_writer() as writer:
             writer.delete_all_documents()
             writer.commit()
-            self._index.reload()
+            self._require_index().reload()
 
     def compact(self) -> None:
         """Wait for running merges, then remove unused files."""
@@ -237,7 +236,7 @@ class LexicalIndex:
             self._writer = None  # waiting consumes it
             writer.wait_merging_threads()
         with self._borrow_writer() as writer:
-            self._index.reload()
+            self._require_index().reload()
             writer.garbage_collect_files()
 
     def search(
@@ -269,7 +268,7 @@ class LexicalIndex:
     def count_terms(self, terms: Sequence[str]) -> TermCounts:
         """Return in how many chunks each term stands, by field."""
         with translate_tantivy_errors(self._folder):
-            searcher = self._index.searcher()
+            searcher = self._require_index().searcher()
             found = product(FIELD_WEIGHTS, self._analyze(terms))
             chunks = {(field, stem): searcher.doc_freq(field, stem) for field, stem in found}
             return TermCounts(searcher.num_docs, chunks)
@@ -283,8 +282,8 @@ class LexicalIndex:
     def _run_query(self, query: Query, k: int) -> list[tuple[int, float]]:
         with translate_tantivy_errors(self._folder):
             if not self._writable:  # another process commits, and only the disk knows
-                self._index.reload()
-            searcher = self._index.searcher()
+                self._require_index().reload()
+            searcher = self._require_index().searcher()
             limit = min(k, searcher.num_docs)  # memory for that many is allocated beforehand
             if limit <= 0:
                 return []
@@ -297,20 +296,24 @@ class LexicalIndex:
     @property
     def document_count(self) -> int:
         """Return the number of documents."""
-        return self._index.searcher().num_docs
+        return self._require_index().searcher().num_docs
 
     def close(self) -> None:
-        """Close the index; what was not committed is lost."""
+        """Close the index and free its memory; what was not committed is lost."""
         with self._write_lock:
-            self._writer = None
+            self._writer = self._index = None
             self._writable = False
-            self._closed = True
+
+    def _require_index(self) -> tantivy.Index:
+        if (index := self._index) is None:
+            raise StorageError(f"The index of words in {self._folder} is closed.")
+        return index
 
     @contextmanager
     def _borrow_writer(self) -> Iterator[tantivy.IndexWriter]:
         with self._write_lock:
             if not self._writable:
-                state = "closed" if self._closed else "open for reading only"
+                state = "open for reading only" if self._index else "closed"
                 raise StorageError(f"The index of words in {self._folder} is {state}.")
             try:
                 with translate_tantivy_errors(self._folder):
@@ -322,7 +325,7 @@ class LexicalIndex:
                 raise
 
     def _new_writer(self) -> tantivy.IndexWriter:
-        writer = self._index.writer(WRITER_HEAP_BYTES, WRITER_THREADS)
+        writer = self._require_index().writer(WRITER_HEAP_BYTES, WRITER_THREADS)
         # What a killed or failed writer left must go first: commits are numbered on from the last
         # one that succeeded, and a list of deletions of the same number would be in the way.
         writer.garbage_collect_files()

@@ -9,9 +9,10 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from codekernel.domain.folder_handle import FolderHandle
 from codekernel.errors import StorageError
@@ -164,6 +165,10 @@ _TEMPORARY_NAME = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
 MAX_TEMPORARY_AGE_SECONDS = 3600.0
 
 
+# What a file is to hold, at once or in pieces.
+FileContent: TypeAlias = bytes | Iterable[bytes]
+
+
 def remove_stale_temporaries(folder: Path) -> None:
     """Delete the temporary files in ``folder`` whose processes were killed. Raises OSError."""
     oldest = time.time() - MAX_TEMPORARY_AGE_SECONDS
@@ -178,7 +183,7 @@ def remove_stale_temporaries(folder: Path) -> None:
 def write_temporary_file(
     folder: FolderHandle,
     temporary: str,
-    content: bytes,
+    content: FileContent,
     mode: int,
     like: os.stat_result | None = None,
 ) -> Iterator[os.stat_result]:
@@ -190,7 +195,7 @@ def write_temporary_file(
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         descriptor = folder.open_file(temporary, flags, mode)
         with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
+            file.writelines((content,) if isinstance(content, bytes) else content)
             file.flush()
             if like is not None:
                 _copy_owner_and_mode(descriptor, like)
@@ -224,7 +229,7 @@ def rename_without_replacing(folder: FolderHandle, temporary: str, name: str) ->
         folder.rename(temporary, folder, name)
 
 
-def replace_file_atomically(folder: FolderHandle, name: str, content: bytes) -> None:
+def replace_file_atomically(folder: FolderHandle, name: str, content: FileContent) -> None:
     """Replace a file of an open folder, whole or not at all; raises OSError."""
     temporary = make_temporary_name(f".{name}.")
     with write_temporary_file(folder, temporary, content, FILE_MODE):
@@ -239,7 +244,7 @@ def fsync_folder(folder: Path) -> None:
         handle.flush()
 
 
-def write_bytes_atomically(path: Path, content: bytes) -> None:
+def write_bytes_atomically(path: Path, content: FileContent) -> None:
     """Replace the file at ``path``, making its folder if needed; the umask still applies."""
     # A settings file that is a link into someone's dotfiles stays a link.
     target = Path(os.path.realpath(path))

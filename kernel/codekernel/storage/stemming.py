@@ -32,6 +32,8 @@ class _StemCache(dict[str, str]):
     """
 
     def __missing__(self, word: str) -> str:
+        if word.isdecimal() and word.isascii() and len(word) <= MAX_WORD_CHARS:
+            return word  # a number is its own stem, and numbers would push out the words
         stems = " ".join(load_stemmer().analyze(tokenize_word(word)))
         if len(word) <= MAX_WORD_CHARS:
             if len(self) >= STEM_CACHE_SIZE:

@@ -295,6 +295,7 @@ class Catalog:
         """Close every idle connection; those in use are closed after their query."""
         with self._lock:
             self._is_closed = True
+            self._text_cache = ChunkTextCache(0)
         with suppress(IndexError):
             while True:
                 self._idle_readers.pop().database.close()

@@ -17,6 +17,11 @@ def get_snapshot_path(folder: Path) -> Path:
     return folder.with_name(folder.name + SNAPSHOT_SUFFIX)
 
 
+def have_snapshots(folders: Sequence[Path]) -> bool:
+    """Return whether there are tables, and each of them has a snapshot."""
+    return bool(folders) and all(get_snapshot_path(folder).is_file() for folder in folders)
+
+
 def are_quick_to_read(folders: Sequence[Path]) -> bool:
     """Return whether each of these tables has a snapshot, and all can be read at once."""
     try:

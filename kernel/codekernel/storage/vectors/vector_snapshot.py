@@ -8,8 +8,10 @@ import json
 import logging
 import math
 import os
+from collections.abc import Iterator
 from hashlib import blake2b
 from io import BufferedReader
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +79,6 @@ def count_table_versions(folder: Path) -> int:
 def write_snapshot(folder: Path, dimensions: int, vectors: InMemoryVectors) -> bool:
     """Write the vectors of the present version of the table; false if the disk refuses it."""
     rows = vectors.rows
-    parts = [_to_bytes(column) for _, block in rows.iterate_blocks() for column in block]
     header = {
         "version": read_table_version(folder),
         "dimensions": dimensions,
@@ -87,13 +88,15 @@ def write_snapshot(folder: Path, dimensions: int, vectors: InMemoryVectors) -> b
         if rows.blocks
         else [],
     }
-    body = b"".join([json.dumps(header).encode() + b"\n", *parts])
+    line = json.dumps(header).encode() + b"\n"
+    digest = blake2b(line, digest_size=_DIGEST_BYTES)
+    for part in _iterate_parts(rows):  # twice, for all of it together would take its size again
+        digest.update(part)
     path = get_snapshot_path(folder)
     try:
         if is_misplaced(path):
             quarantine_derived_file(path)
-        digest = blake2b(body, digest_size=_DIGEST_BYTES).digest()
-        write_bytes_atomically(path, _MAGIC + digest + body)
+        write_bytes_atomically(path, chain((_MAGIC, digest.digest(), line), _iterate_parts(rows)))
     except StorageError as error:
         logger.info("the vectors in %s have no snapshot. %s", folder, error)
         return False
@@ -118,6 +121,11 @@ def read_snapshot(folder: Path, dimensions: int, max_exact_numbers: int) -> InMe
     if rows.is_exact != (rows.count * dimensions <= max_exact_numbers):
         return None
     return InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers, rows=rows)
+
+
+def _iterate_parts(rows: VectorRows) -> Iterator[bytes]:
+    """Yield the columns of each block as they are written."""
+    return (_to_bytes(column) for _, block in rows.iterate_blocks() for column in block)
 
 
 def _to_bytes(column: npt.NDArray[Any]) -> bytes:
