@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 def ids(folder: Path, text: str) -> list[int]:
     (tokens,) = ModelTokenizer(read_model_folder(folder)).encode([text])
-    return tokens.ids
+    return list(tokens.ids)
 
 
 def test_spaces_count_as_the_tokenizer_says_unless_the_folder_says_otherwise(folder: Path) -> None:

@@ -142,7 +142,7 @@ def _create_catalog(path: Path) -> None:
         content = bytearray(database.serialize())
     content[_FORMAT_VERSIONS] = _WAL_FORMAT
     add_suffix(path, "-wal").unlink(missing_ok=True)  # it is of a database that is gone
-    write_bytes_atomically(path, content)
+    write_bytes_atomically(path, bytes(content))
 
 
 def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
@@ -158,7 +158,7 @@ def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
             f"{path} cannot be used: it has format {version},"
             f" this codekernel writes {CATALOG_FORMAT}"
         )
-    elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
         # Made before changes were tracked.
         database.executescript(f"BEGIN;{CHANGE_TRACKING_SQL}COMMIT;")
 
