@@ -84,7 +84,7 @@ class Embedder(LoadedModel):
     def _compute_query_vector(self, text: str) -> FloatArray:
         tokens = self.tokenizer.encode([self.folder.query_prefix + text])
         vectors = np.zeros((1, self.dimensions), np.float32)
-        if tokens[0].ids:
+        if len(tokens[0].ids):
             self.runner.run_urgent([0], partial(self._embed_batch, tokens, vectors, None))
         vector: FloatArray = vectors[0]
         return vector

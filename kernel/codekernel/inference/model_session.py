@@ -11,13 +11,20 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import chain
 from typing import Any, TypeVar
+
+import numpy as np
 
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.errors import Cancelled, InvalidModel
 from codekernel.inference.model_folder import ModelFolder
-from codekernel.inference.onnx_session import EncodedText, FloatArray, IntArray, OnnxSession
+from codekernel.inference.onnx_session import (
+    EncodedText,
+    FloatArray,
+    IntArray,
+    OnnxSession,
+    TokenArray,
+)
 from codekernel.inference.providers import CPU
 from codekernel.inference.static_table import StaticTable
 from codekernel.inference.tokenizer_loader import load_tokenizer
@@ -27,7 +34,7 @@ from codekernel.inference.wordpiece_vocabulary import (
     WordPieceVocabulary,
 )
 
-# 98 % of the words of twelve thousand chunks of Rust and Python are repeated; so many take 10 MB.
+# 98 % of the words of twelve thousand chunks of Rust and Python are repeated; so many take 8 MB.
 MAX_CACHED_WORDS = 65_536
 
 # Longer runs are data, and none is met twice.
@@ -40,8 +47,11 @@ _NON_WORD_TO_SPACE = bytes(
 )
 
 
-class WordTokenCache(dict[str, list[int]]):
-    """The tokens of words that one tokenizer has met; any number of threads may use it."""
+class WordTokenCache(dict[str, bytes]):
+    """The tokens of words that one tokenizer has met; any number of threads may use it.
+
+    They are kept as the bytes of numbers: those of a text are joined at half the cost of a list.
+    """
 
     def __init__(self, encode_word: Callable[[str], list[int]]) -> None:
         super().__init__()
@@ -58,13 +68,13 @@ class WordTokenCache(dict[str, list[int]]):
             and not tokenizer.get_added_tokens_decoder()
         )
 
-    def encode(self, text: str, max_tokens: int) -> list[int]:
+    def encode(self, text: str, max_tokens: int) -> TokenArray:
         """Return the first ``max_tokens`` tokens of an ASCII text."""
         words = text.encode("ascii").translate(_NON_WORD_TO_SPACE).decode("ascii").split()
-        return list(chain.from_iterable(map(self.__getitem__, words)))[:max_tokens]
+        return np.frombuffer(b"".join(map(self.__getitem__, words)), np.int32)[:max_tokens]
 
-    def __missing__(self, word: str) -> list[int]:
-        ids = self._encode_word(word)
+    def __missing__(self, word: str) -> bytes:
+        ids = np.array(self._encode_word(word), np.int32).tobytes()
         if len(word) <= MAX_CACHED_WORD_CHARS:
             if len(self) >= MAX_CACHED_WORDS:
                 self.clear()
@@ -140,8 +150,7 @@ class ModelTokenizer:
         return ids
 
     def _encode_cached(self, text: str) -> EncodedText:
-        ids = self._word_cache.encode(text, self._folder.max_tokens)
-        return EncodedText(ids, [0] * len(ids))
+        return EncodedText(self._word_cache.encode(text, self._folder.max_tokens))
 
     def _encode_batch(self, inputs: list[str] | list[tuple[str, str]]) -> list[EncodedText]:
         if not inputs:

@@ -20,12 +20,14 @@ FloatArray = npt.NDArray[np.float32]
 
 IntArray = npt.NDArray[np.int64]
 
+TokenArray = npt.NDArray[np.int32]
+
 
 class EncodedText(NamedTuple):
     """The ids of one text, or of a pair, with special tokens, truncated to the model's window."""
 
-    ids: list[int]
-    type_ids: list[int]
+    ids: Sequence[int] | TokenArray
+    type_ids: Sequence[int] = ()  # zeros where there are none
 
 
 _SUPPORTED_INPUTS = ("input_ids", "attention_mask", "token_type_ids", "position_ids")

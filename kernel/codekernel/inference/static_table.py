@@ -8,7 +8,6 @@ the 40 MB of loading it.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -84,9 +83,8 @@ class StaticTable:
         A token that stands n times in a text counts sqrt(n) times.
         """
         lengths = np.fromiter((len(text.ids) for text in texts), np.int64, len(texts))
-        tokens = chain.from_iterable(text.ids for text in texts)
         try:
-            rows = self.rows[np.fromiter(tokens, np.int64, int(lengths.sum()))]
+            rows = self.rows[np.concatenate([np.asarray(text.ids, np.int32) for text in texts])]
         except IndexError as error:
             raise InvalidModel(
                 "the static model cannot be run: the tokenizer beside it belongs to another model"
@@ -95,10 +93,15 @@ class StaticTable:
         occurrences = np.bincount(place, minlength=len(texts) * self.places)[place]
         shares = self.scales[rows] / np.sqrt(occurrences.astype(np.float32))
         vectors = np.zeros((len(texts), self.values.shape[1]), np.float32)
-        begin = 0
+        begin, longest = 0, int(lengths.max())
+        values = np.empty((longest, self.values.shape[1]), np.int8)
+        singles = np.empty(values.shape, np.float32)
         for vector, length in zip(vectors, lengths.tolist(), strict=True):
             own = slice(begin, begin + length)
-            np.dot(shares[own], self.values[rows[own]].astype(np.float32), out=vector)
+            # "clip", for with "raise" numpy copies what it has taken; the scales know all rows.
+            self.values.take(rows[own], axis=0, out=values[:length], mode="clip")
+            singles[:length] = values[:length]
+            np.dot(shares[own], singles[:length], out=vector)
             begin += length
         norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
         vectors /= np.maximum(norms, self.smallest)[:, None]

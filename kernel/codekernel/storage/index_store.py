@@ -133,7 +133,7 @@ def open_lexical_index(folder: Path, catalog: Catalog, writer: CatalogWriter) ->
     if not _is_lexical_in_sync(place, lexical, catalog, writer):
         logger.warning("the lexical index in %s does not match the catalog; it is rebuilt", place)
         lexical.clear()
-    if lexical.document_count == 0:
+    if lexical.document_count == 0 and not catalog.is_empty:
         with writer.begin_batch() as batch:
             batch.mark_all_pending()
     return lexical

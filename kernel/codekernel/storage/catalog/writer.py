@@ -8,7 +8,7 @@ import logging
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from codekernel.storage.engines import (
     translate_sqlite_errors,
 )
 from codekernel.storage.page_checksums import PageChecksums
-from codekernel.storage.safe_files import add_suffix, read_size
+from codekernel.storage.safe_files import add_suffix, read_size, write_bytes_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -122,6 +122,9 @@ _CHUNK_UPDATE = (
 # As SQLite has it by default: a log of so many bytes is moved into the database.
 MAX_WAL_BYTES = 4 * 1024 * 1024
 
+# Where a database says by which version of SQLite it is written and read, and those with a log.
+_FORMAT_VERSIONS, _WAL_FORMAT = slice(18, 20), b"\x02\x02"
+
 # A name in SQLite's own table of numbers, which every catalog has: no table is called so.
 _LEXICAL_STAMP = "lexical stamp"
 
@@ -132,22 +135,30 @@ def create_tables(database: sqlite3.Connection) -> None:
     database.executescript(f"BEGIN;{made}COMMIT;")
 
 
+def _create_catalog(path: Path) -> None:
+    """Write an empty catalog, whole or not at all: two flushes, where SQLite needs seven."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        create_tables(database)
+        content = bytearray(database.serialize())
+    content[_FORMAT_VERSIONS] = _WAL_FORMAT
+    add_suffix(path, "-wal").unlink(missing_ok=True)  # it is of a database that is gone
+    write_bytes_atomically(path, bytes(content))
+
+
 def _prepare_catalog(database: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in a new database, or check its format; raises CatalogDamaged."""
+    """Choose how it is written, and check its format; raises CatalogDamaged."""
     # FULL: the lexical index is flushed at each commit, and must not get ahead of these rows.
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     # Only PageChecksums moves pages out of the log, and saves their checksums.
     database.execute("PRAGMA wal_autocheckpoint = 0")
     version = read_user_version(database)
-    if version == 0 and not database.execute("SELECT 1 FROM sqlite_master").fetchone():
-        create_tables(database)
-    elif version != CATALOG_FORMAT:
+    if version != CATALOG_FORMAT:
         raise CatalogDamaged(
             f"{path} cannot be used: it has format {version},"
             f" this codekernel writes {CATALOG_FORMAT}"
         )
-    elif not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
+    if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'changed'").fetchone():
         # Made before changes were tracked.
         database.executescript(f"BEGIN;{CHANGE_TRACKING_SQL}COMMIT;")
 
@@ -161,6 +172,9 @@ class CatalogWriter:
         self._wal = add_suffix(path, "-wal")
         self._checksums = PageChecksums(path)
         self._max_wal_bytes = self._wal_limit = max_wal_bytes
+        if read_size(path) == 0:
+            _create_catalog(path)
+            self._checksums.adopt_current_pages()
         with translate_sqlite_errors(path):
             self._database = connect_catalog(path)
             with close_on_error(self._database):

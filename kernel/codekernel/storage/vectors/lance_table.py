@@ -120,10 +120,10 @@ READ_AHEAD_VARIABLE = ("LANCE_DEFAULT_IO_BUFFER_SIZE", str(16 * 1024 * 1024))
 class LanceTable:
     """An open table; one thread at a time."""
 
-    def __init__(self, folder: Path, table: Any, dimensions: int) -> None:
+    def __init__(self, folder: Path, table: Any, dimensions: int, *, is_new: bool = False) -> None:
         self._folder = folder
         self._table = table
-        self.dimensions = dimensions
+        self.dimensions, self.is_new = dimensions, is_new
         self.fingerprints = FingerprintFile(folder)
 
     @classmethod
@@ -133,7 +133,8 @@ class LanceTable:
         with translate_lance_errors(folder):
             schema = _build_rows(np.empty(0, np.int64), np.empty((0, dimensions))).schema
             if not any(folder.iterdir()):
-                return cls(folder, database.create_table(TABLE_NAME, schema=schema), dimensions)
+                table = database.create_table(TABLE_NAME, schema=schema)
+                return cls(folder, table, dimensions, is_new=True)
             table = database.open_table(TABLE_NAME)
             ours = table.schema.equals(schema, check_metadata=True)
         if not ours:

@@ -67,6 +67,9 @@ class LoadedVectors:
 def load_table(folder: Path, dimensions: int, max_exact_numbers: int) -> LoadedVectors:
     """Open the table in ``folder``, or make it; raises VectorsDamaged."""
     rows = LanceTable.open(folder, dimensions)
+    if rows.is_new:  # to look for rows takes as long as to make the table
+        in_memory = InMemoryVectors(dimensions, max_exact_numbers=max_exact_numbers)
+        return LoadedVectors(Lazy(lambda: rows), in_memory, VectorKeySet(np.empty(0, np.int64)))
     rows.count_versions()  # an old version that cannot be read stops the next compaction
     return load_rows(rows, max_exact_numbers)
 
@@ -244,7 +247,8 @@ class VectorTable:
             contents = load_table(folder, dimensions, max_exact_numbers)
             table = cls(folder, dimensions, contents, max_commits)
             table.repair_message = f"{damage} They were moved aside, and are made again."
-        trim_native_memory()
+        if len(table):
+            trim_native_memory()
         return table
 
     def save_snapshot(self) -> None:
