@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codekernel.domain.settings import BASE_NAME, OWN_AGENT, Hardware, ModelKind
+from codekernel.domain.settings import BASE_NAME, OWN_AGENT, SIGNING_KEY, Hardware, ModelKind
 from codekernel.errors import InvalidModel, KernelError
 from codekernel.inference.model_folder import check_model_files
 from codekernel.protocol.settings_file import (
@@ -110,6 +110,8 @@ def _check_sharing(file: SettingsFile) -> Iterator[str]:
         yield "sharing.endpoint must be an address such as https://s3.example.com"
     if file.sharing.base and not re.fullmatch(BASE_NAME, file.sharing.base):
         yield "sharing.base must be a name as codekernel build-base was given it: small letters"
+    if not all(re.fullmatch(SIGNING_KEY, each) for each in file.sharing.trusted_keys):
+        yield "sharing.trustedKeys must be public keys as codekernel pack key prints them"
 
 
 def _is_origin(text: str) -> bool:

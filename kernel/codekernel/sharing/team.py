@@ -28,6 +28,8 @@ SALT_NAME, CREDENTIALS_NAME = "sharing:salt", "sharing:credentials"
 
 SALT_VARIABLE = "CODEKERNEL_SHARING_SALT"
 
+SIGNING_KEY_NAME, SIGNING_KEY_VARIABLE = "sharing:signing-key", "CODEKERNEL_SIGNING_KEY"
+
 MIN_SALT_CHARS = 16
 
 # A salt that is missing is looked for again after so long, and keys that were refused.
@@ -107,6 +109,15 @@ class Team:
     def can_write(self) -> bool:
         """Whether the settings let this machine contribute."""
         return self._get_settings().mode is SharingMode.READ_WRITE
+
+    @property
+    def trusted_keys(self) -> tuple[str, ...]:
+        """Whose packs are used; empty for those of everybody who has the salt."""
+        return self._get_settings().trusted_keys
+
+    def read_signing_key(self) -> str:
+        """Return what this machine signs packs with; empty if it does not."""
+        return self._environ.get(SIGNING_KEY_VARIABLE) or self._read_secret(SIGNING_KEY_NAME)
 
     def open_store(self) -> OpenedStore:
         """Return the store of the settings; nothing is contacted. Raises KernelError."""
