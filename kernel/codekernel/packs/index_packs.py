@@ -273,13 +273,10 @@ def _parse_object(found: StoredObject, listed: Collection[str]) -> StoredIndexPa
     match = _NAME.fullmatch(found.name)
     if match is None:
         return None
-    return StoredIndexPack(
-        found.name,
-        *match.group("label", "commit", "profile", "owner"),
-        found.size,
-        found.modified_at,
-        is_signed=found.name + SIGNATURE_SUFFIX in listed,
-    )
+    label, commit, profile, owner = match.group("label", "commit", "profile", "owner")
+    is_signed = found.name + SIGNATURE_SUFFIX in listed
+    size, sent_at = found.size, found.modified_at
+    return StoredIndexPack(found.name, label, commit, profile, owner, size, sent_at, is_signed)
 
 
 def select_expired(
