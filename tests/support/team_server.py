@@ -55,6 +55,7 @@ class TeamClient:
     """One person with a token."""
 
     def __init__(self, url: str, token: str) -> None:
+        self.token = token
         headers = {"Authorization": f"Bearer {token}"}
         self.http = httpx.Client(
             base_url=url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False

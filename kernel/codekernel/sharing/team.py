@@ -18,6 +18,7 @@ from codekernel.sharing.contributions import PackOutbox
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team_vectors import OUTBOX_FOLDER, TeamVectors
 from codekernel.sharing.vector_pack import PackFormat, PackName, TeamSecret, parse_pack_name
+from codekernel.sharing.vector_speeds import VectorSpeed, read_speeds
 from codekernel.storage.safe_files import write_bytes_atomically
 from codekernel.storage.user_data import UserData
 
@@ -177,6 +178,10 @@ class Team:
         for pack in own:
             store.delete(pack.name)
         return sum(pack.rows for pack in own)
+
+    def read_speeds(self) -> dict[str, VectorSpeed]:
+        """Return how quickly vectors are computed and fetched here, by the digits of a model."""
+        return read_speeds(self._folder)
 
     def count_waiting(self) -> int:
         """Return how many vectors wait in the outbox."""
