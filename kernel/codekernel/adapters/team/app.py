@@ -26,6 +26,7 @@ from codekernel.adapters.team.requests import (
     TeamServerParts,
     admit,
     describe_fields,
+    explain,
     find_queries,
     find_status,
     record_request,
@@ -115,12 +116,12 @@ def _answer(
         try:
             response = _carry_out(services, action, request, body, facts)
         except KernelError as error:
-            response = _refuse(find_status(error), str(error), _explain_refusal(error))
+            response = _refuse(find_status(error), explain(error), _make_headers(error))
         facts["status"] = response.status_code
         return response
 
 
-def _explain_refusal(error: KernelError) -> Mapping[str, str]:
+def _make_headers(error: KernelError) -> Mapping[str, str]:
     if isinstance(error, NotAdmitted):
         return {"WWW-Authenticate": "Bearer"}
     return {"Retry-After": str(error.seconds)} if isinstance(error, AskedTooOften) else {}
@@ -155,7 +156,7 @@ def _parse_fields(body: bytes) -> Fields:
 
 
 def _refuse(status: HTTPStatus, reason: str, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse({"error": mask_secrets(reason).text}, status, headers)
+    return JSONResponse({"error": reason}, status, headers)
 
 
 def _find(services: TeamServerParts, asked: _Asked) -> TeamQueries:
@@ -182,7 +183,7 @@ def _search(services: TeamServerParts, asked: _Asked) -> Any:
             "symbol": ">".join(hit.chunk.symbols),
             "language": hit.chunk.language,
             "freshness": hit.freshness,
-            "content": mask_secrets(hit.content).text,
+            "content": hit.content,
         }
         for hit in found.hits
     ]

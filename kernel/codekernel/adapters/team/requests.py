@@ -24,6 +24,7 @@ from codekernel.errors import (
     StorageError,
     WrongParam,
 )
+from codekernel.masking.masker import mask_secrets
 
 MAX_BODY_BYTES = 256 * 1024
 
@@ -72,6 +73,11 @@ def find_status(error: KernelError) -> HTTPStatus:
     """Return the status of HTTP for an error."""
     found = (status for kind, status in _STATUS_BY_ERROR if isinstance(error, kind))
     return next(found, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def explain(error: KernelError) -> str:
+    """Return why a request failed, without secrets that it repeats."""
+    return mask_secrets(str(error)).text
 
 
 @contextmanager

@@ -6,7 +6,6 @@ machine is not told.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from http import HTTPStatus
 from itertools import count
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from codekernel.adapters.team.requests import (
     TeamServerParts,
     admit,
     describe_fields,
+    explain,
     find_queries,
     find_status,
     identify,
@@ -30,7 +30,7 @@ from codekernel.adapters.team.requests import (
 )
 from codekernel.dispatch.requests import HandlerReply
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import Hit, detect_language
+from codekernel.domain.index import detect_language
 from codekernel.errors import (
     InvalidType,
     KernelError,
@@ -141,7 +141,7 @@ class TeamConnection:
             except KernelError as error:
                 facts["status"] = find_status(error)
                 self.is_refused = isinstance(error, NotAdmitted)
-                status = ReplyStatus(error.code, mask_secrets(str(error)).text)
+                status = ReplyStatus(error.code, explain(error))
                 replies = [build_reply(envelope, status=status)]
         return [_encode(each) for each in replies if envelope.wants_reply or not each.is_reply]
 
@@ -196,17 +196,9 @@ def search(queries: TeamQueries, message: Search) -> HandlerReply:
     limit = min(message.limit or DEFAULT_HITS, MAX_HITS)
     found = queries.search(message.query, limit, accuracy=message.accuracy, cancel=CancelToken())
     highlight = Highlighter(found.highlight_terms)
-    results = [
-        build_search_result(_mask_hit(hit), highlight, explain=message.explain)
-        for hit in found.hits
-    ]
+    results = [build_search_result(hit, highlight, explain=message.explain) for hit in found.hits]
     more: dict[str, Any] = {} if found.is_complete else {"is_complete": False}
     return HandlerReply(SearchReply(results=results, **more))
-
-
-def _mask_hit(hit: Hit) -> Hit:
-    chunk = replace(hit.chunk, signature=mask_secrets(hit.chunk.signature).text)
-    return replace(hit, chunk=chunk, content=mask_secrets(hit.content).text)
 
 
 def read_lines(queries: TeamQueries, message: ReadLines) -> HandlerReply:
