@@ -111,8 +111,11 @@ def measure_developers(place: Path, args: argparse.Namespace, proxy: SlowProxy) 
     second = open_as("second", roots[1])
     worktree = open_as("second", roots[2], number=2)
     ratio = second["seconds"] / alone["seconds"]
-    print(f"  the same in CPU of the process: {second['cpu'] / alone['cpu']:.3f}; computed"
-          f" {first['computed']:.0f} a second, the store gives {second['fetched']:.0f}")  # fmt: skip
+    cpu = second["cpu"] / alone["cpu"]
+    print(f"  the same in CPU of the process: {cpu:.3f}")
+    print(
+        f"  {first['computed']:.0f} computed a second, {second['fetched']:.0f} given by the store"
+    )
     if second["found"]:
         met = verdict("second developer / alone", ratio, MAX_SECONDS_RATIO)
         received = second["received"] / second["found"]
