@@ -68,7 +68,7 @@ class PackBuilder:
             )
         secret = team.read_signing_key()
         key = SigningKey.parse(secret) if secret else None
-        self.packs = IndexPacks(team.open_store(), key=key)
+        self.packs, self._signs = IndexPacks(team.open_store(), key=key), bool(key)
         self._team, self._user_data = team, user_data
         # Nothing is sent to remote models from here; whoever opens the pack asks for that.
         local = tuple(each for each in plan.configs if not isinstance(each.model, RemoteModel))
@@ -77,9 +77,13 @@ class PackBuilder:
         self._profile = self.packs.hash_profile(self._configs)
 
     def find(self, place: CommitPlace) -> StoredIndexPack | None:
-        """Return the pack of a commit, if somebody has sent it already. Raises KernelError."""
+        """Return the pack of a commit, if somebody has sent it already. Raises KernelError.
+
+        Who signs does not count a pack without a signature.
+        """
         nearest = self.packs.find_nearest(self._profile, [place])
-        return nearest.pack if nearest else None
+        is_enough = nearest and (nearest.pack.is_signed or not self._signs)
+        return nearest.pack if nearest and is_enough else None
 
     def build(
         self, root: Path, place: CommitPlace, label: str = "", report: ReportStatus = lambda _: None

@@ -148,7 +148,7 @@ class BaseTableWriter:
                 max_token_length=None,
             )
         # A byte a number needs no codebook: 100,000 rows take 0.7 s of CPU and a million 34, where
-        # the training of a product quantization takes 40 for 100,000. Nor are exact vectors read.
+        # the training of a product quantization takes 40 for 100,000.
         return IvfSq(
             distance_type="cosine",
             num_partitions=max(1, self.count_rows() // ROWS_PER_PARTITION),
@@ -226,6 +226,8 @@ class BaseTable:
         with _translate_errors():
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").nprobes(SEARCHED_PARTITIONS)
+            # The cosines of these hits alone are computed anew, for they are compared with others.
+            search = search.refine_factor(1)
             return self._collect(search, repos, limit, [*CHUNK_COLUMNS, DISTANCE])
 
     def search_exactly(
