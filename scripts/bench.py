@@ -13,7 +13,8 @@ hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark
 everything goes wrong; pages: the app in a browser; team: what a second developer saves by
 the store of the team;
 team_base: many repositories in one table of that store;
-team_edits: five hundred random changes over it; ray_nodes: it on a cluster, one node of which dies;
+team_edits: five hundred random changes over it; team_kills: it while committers and readers are
+killed; ray_nodes: it on a cluster, one node of which dies;
 team_clients: many clients of a team's kernel; remote_embedding: what codekernel adds to a server's
 time; install: from the wheel to the first answer in an empty environment;
 growth: time, memory and disk by size; vector_scan: a search of vectors alone; vector_lists: the
@@ -33,7 +34,7 @@ BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "impact", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
-    "team_base", "team_edits", "ray_nodes", "team_clients", "remote_embedding",
+    "team_base", "team_edits", "team_kills", "ray_nodes", "team_clients", "remote_embedding",
     "install", "growth", "vector_scan", "vector_lists", "install_size", "all", "pages",
 )  # fmt: skip
 

@@ -33,6 +33,8 @@ from team_child import Errand
 from verdicts import verdict, verdict_at_least
 
 MAX_SECONDS_RATIO = 0.3
+# Of a model that computes vectors more quickly than the store gives them: what timing it may take.
+MAX_UNASKED_RATIO = 1.1
 MAX_BYTES_PER_CHUNK = 600
 MAX_PACK_SECONDS_RATIO = 0.1
 MAX_PACK_BYTES_PER_CHUNK = 900
@@ -108,12 +110,19 @@ def measure_developers(place: Path, args: argparse.Namespace, proxy: SlowProxy) 
     first = open_as("first", roots[0])
     second = open_as("second", roots[1])
     worktree = open_as("second", roots[2], number=2)
-    met = verdict(
-        "second developer / alone", second["seconds"] / alone["seconds"], MAX_SECONDS_RATIO
+    ratio = second["seconds"] / alone["seconds"]
+    cpu = second["cpu"] / alone["cpu"]
+    print(f"  the same in CPU of the process: {cpu:.3f}")
+    print(
+        f"  {first['computed']:.0f} computed a second, {second['fetched']:.0f} given by the store"
     )
-    received = second["received"] / second["chunks"]
-    met &= verdict("bytes received per chunk", received, MAX_BYTES_PER_CHUNK, " B")
-    met &= verdict("embedded by the second developer", second["chunks"] - second["found"], 0)
+    if second["found"]:
+        met = verdict("second developer / alone", ratio, MAX_SECONDS_RATIO)
+        received = second["received"] / second["found"]
+        met &= verdict("bytes received per chunk", received, MAX_BYTES_PER_CHUNK, " B")
+        met &= verdict("embedded by the second developer", second["chunks"] - second["found"], 0)
+    else:
+        met = verdict("second developer, who does not ask / alone", ratio, MAX_UNASKED_RATIO)
     met &= verdict("requests' worth of the second worktree", worktree["received"], 20_000, " B")
     history = GitHistory(roots[0])
     history.commit("all", {})

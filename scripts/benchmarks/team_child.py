@@ -53,7 +53,7 @@ def main() -> None:
     user_data = UserData(Path(errand.user_data))
     sharing = SharingSettings(errand.store, SharingMode.READ_WRITE, errand.endpoint)
     secrets = {SALT_NAME: "the salt of a benchmark", CREDENTIALS_NAME: errand.credentials}
-    team = Team(user_data, lambda: sharing, secrets.__getitem__, {})
+    team = Team(user_data, lambda: sharing, lambda name: secrets.get(name, ""), {})
     pool = ModelPool()
     config = ConfigPlan(errand.model, get_bundled_folder() / errand.model, CHUNK_CHARS)
     if errand.builds_pack:
@@ -83,6 +83,8 @@ def main() -> None:
     index.close()
     counts: dict[str, Any] = dataclasses.asdict(shared.counts) if shared else {}
     counts["embedded"] = vectors.embedded_count
+    counts |= dataclasses.asdict(shared.speed.known) if shared else {}
+    counts["asks"] = bool(shared and shared.speed.known.is_fetching_quicker)
     if shared and shared.contributions:
         shared.contributions.send(SEND_TIMEOUT_SECONDS)
         counts["contributed"] = shared.contributions.sent + team.send_waiting()

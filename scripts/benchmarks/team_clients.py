@@ -1,7 +1,8 @@
 """Clients of a team's kernel at once: ``team_clients.py [--clients N] [--questions N]``.
 
-Each client has a token of its own, may read one file, and asks for it and for those of the others:
-a reply that is missing is lost, one with another file is foreign.
+Each client has a token of its own, may read one file, and asks for it and for those of the others,
+over HTTP and then over a WebSocket: a reply that is missing is lost, one with another file is
+foreign.
 """
 
 import argparse
@@ -10,8 +11,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 from clients_place import ROOT
 from support.team_server import TeamServer, run_team_server
@@ -41,23 +45,52 @@ def main() -> int:
         }
         with run_team_server(Path(made, "userData"), rights) as server:
             server.make_client(OPERATOR).wait_until_indexed(len(sources))
-            return measure(server, args.clients, args.questions, len(sources))
+            met = measure(server, args.clients, args.questions, len(sources), ask_by_http)
+            met &= measure(server, args.clients, args.questions, len(sources), ask_by_socket)
+            return 0 if met else 1
 
 
-def measure(server: TeamServer, clients: int, questions: int, files: int) -> int:
+# Opens what asks: a query -> the reply's data.
+Asking = Callable[[TeamServer, str], AbstractContextManager[Callable[[str], dict[str, Any]]]]
+
+
+@contextmanager
+def ask_by_http(server: TeamServer, user: str) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """Ask with a request for each query."""
+    person = server.clients[user]
+    yield lambda query: person.ask("search", query=query)
+
+
+@contextmanager
+def ask_by_socket(server: TeamServer, user: str) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """Ask in a session of one connection."""
+    with server.open_socket(user, server.clients[user].token) as socket:
+        socket.receive()
+        socket.open_app()
+        yield lambda query: socket.ask("search", query=query).get("data", {})
+
+
+def measure(server: TeamServer, clients: int, questions: int, files: int, open_: Asking) -> bool:
     """Ask from all clients at once."""
-    people = [server.make_client(f"user{number}") for number in range(clients)]
+    for number in range(clients):
+        server.make_client(f"user{number}")
     together = threading.Barrier(clients)
 
     def ask(number: int) -> tuple[int, int, list[float]]:
-        together.wait()
+        with open_(server, f"user{number}") as ask_one:
+            together.wait()
+            return ask_all(number, ask_one)
+
+    def ask_all(
+        number: int, ask_one: Callable[[str], dict[str, Any]]
+    ) -> tuple[int, int, list[float]]:
         lost, foreign, seconds = 0, 0, []
         for place in range(questions):
             query = (
                 f"only_word_{number}" if place % 2 == 0 else f"only_word_{(number + place) % files}"
             )
             started = time.perf_counter()
-            found = people[number].ask("search", query=f"{query} read the settings")
+            found = ask_one(f"{query} read the settings")
             seconds.append(time.perf_counter() - started)
             paths = [each["filePath"] for each in found.get("results", [])]
             foreign += any(path != f"part{number}.py" for path in paths)
@@ -69,14 +102,14 @@ def measure(server: TeamServer, clients: int, questions: int, files: int) -> int
         answers = list(pool.map(ask, range(clients)))
     took = time.perf_counter() - started
     seconds = sorted(each for answer in answers for each in answer[2])
-    print(f"{clients} clients, {len(seconds)} searches in {took:.1f} s over {files} files")
+    way = open_.__name__.removeprefix("ask_by_")
+    print(f"{way}: {clients} clients, {len(seconds)} searches in {took:.1f} s over {files} files")
     print(
         f"p50 {statistics.median(seconds) * 1000:.0f} ms,"
         f" p95 {seconds[int(0.95 * len(seconds))] * 1000:.0f} ms"
     )
     met = verdict("lost replies", sum(answer[0] for answer in answers), 0)
-    met &= verdict("foreign replies", sum(answer[1] for answer in answers), 0)
-    return 0 if met else 1
+    return verdict("foreign replies", sum(answer[1] for answer in answers), 0) & met
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import pytest
 from cli.test_share import set_up, share
 from codekernel.cli.commands.pack import run_pack
 from codekernel.errors import StorageError, WrongParam
+from codekernel.packs.signatures import SigningKey
+from codekernel.sharing.team import SIGNING_KEY_VARIABLE
 from support.git_history import GitHistory
 
 
@@ -93,3 +95,26 @@ def test_without_a_store_it_is_said_what_to_do(
         pack(user_data, "pull", repo=str(tmp_path))
     with pytest.raises(StorageError, match=r"sharing\.store"):
         pack(user_data, "list")
+
+
+@pytest.mark.slow
+def test_a_key_is_made_and_its_packs_are_listed_as_signed(
+    user_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert pack(user_data, "key") == 0
+    public, secret = (line.rsplit(": ", 1)[1] for line in capsys.readouterr().out.splitlines())
+    assert SigningKey.parse(secret).public.encode() == public
+    (tmp_path / "store").mkdir()
+    set_up(user_data, tmp_path / "store", monkeypatch)
+    history = GitHistory(tmp_path / "demo")
+    history.commit("begin", {"hello.py": "def hello():\n    return 1\n"})
+    assert pack(user_data, "build", repo=[str(history.folder)]) == 0
+    monkeypatch.setenv(SIGNING_KEY_VARIABLE, secret)
+    assert pack(user_data, "build", repo=[str(history.folder)]) == 0
+    capsys.readouterr()
+    assert pack(user_data, "list") == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.endswith(", signed") for line in listed] == [True, False], "the newest first"

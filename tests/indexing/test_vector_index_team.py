@@ -3,10 +3,13 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from codekernel.domain.settings import SharingMode, SharingSettings
+from codekernel.indexing.known_vectors import KnownVectors
 from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, Team
+from codekernel.sharing.vector_speeds import ASSUMED_PER_SECOND, MeasuredSpeed
 from codekernel.storage.user_data import UserData
 from indexing.counted_index import FILES, index_folder, write_files
 from indexing.harness import IndexHarness
@@ -86,3 +89,27 @@ def test_without_the_store_everything_is_embedded_here(tmp_path: Path) -> None:
     assert harness.search("parse_7")[0].chunk.path == "part7.py"
     assert team.count_waiting() == FILES, "until the store is there"
     harness.close()
+
+
+class SilentTeam:
+    """A team that must not be asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.speed = MeasuredSpeed(folder, "0" * 16)
+
+    def find(self, *_: object) -> NoReturn:
+        raise AssertionError("it was asked")
+
+
+def test_a_model_that_computes_more_quickly_than_the_store_gives_does_not_ask_it(
+    tmp_path: Path,
+) -> None:
+    team: Any = SilentTeam(tmp_path)
+    quick = KnownVectors(None, lambda: team, "x", is_quick=True)
+    assert quick.find_in_team({1: "text"}, None) is None, "its speed is measured first"
+    assert quick.find_in_team({1: "text"}, 10 * ASSUMED_PER_SECOND) is None
+    with pytest.raises(AssertionError, match="it was asked"):
+        quick.find_in_team({1: "text"}, 10.0)
+    slow = KnownVectors(None, lambda: team, "x")
+    with pytest.raises(AssertionError, match="it was asked"):
+        slow.find_in_team({1: "text"}, None)

@@ -1,6 +1,6 @@
 """A repository, its team's store in a folder, CI that builds packs, and members who open them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from codekernel.packs.index_packs import IndexPacks
 from codekernel.packs.pack_building import BuiltPack, PackBuilder
 from codekernel.packs.pack_opening import PackOpener
 from codekernel.search.pipeline import Searcher
-from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, Team
+from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, SIGNING_KEY_NAME, Team
 from codekernel.storage.user_data import UserData
 from indexing.harness import IndexHarness, static_plan
 from support.git_history import GitHistory
@@ -42,10 +42,12 @@ Found = list[list[tuple[str, int, float]]]
 class PackMember:
     """A userData folder of somebody of the team."""
 
-    def __init__(self, folder: Path, settings: SharingSettings, credentials: str = "") -> None:
+    def __init__(
+        self, folder: Path, settings: SharingSettings, secrets: Mapping[str, str] | None = None
+    ) -> None:
         self.user_data = UserData(folder)
         self.settings = settings
-        self.secrets = {SALT_NAME: SALT, CREDENTIALS_NAME: credentials}
+        self.secrets = {SALT_NAME: SALT, SIGNING_KEY_NAME: "", **(secrets or {})}
         self.team = Team(self.user_data, lambda: self.settings, self.secrets.__getitem__, {})
         self.opener = PackOpener(self.team, self.user_data.sharing_folder)
 
@@ -86,7 +88,7 @@ class PackWorld:
         self.settings = SharingSettings(
             store or str(self.store_folder), SharingMode.READ_WRITE, endpoint
         )
-        self._credentials = credentials
+        self.secrets = {CREDENTIALS_NAME: credentials}
         self.pool = ModelPool()
         self.plan = static_plan(300)
         self.history = GitHistory(folder / "repository")
@@ -97,7 +99,7 @@ class PackWorld:
         return self.history.folder
 
     def join(self, name: str) -> PackMember:
-        return PackMember(self.folder / name, self.settings, self._credentials)
+        return PackMember(self.folder / name, self.settings, self.secrets)
 
     def build(self, commit: str = "HEAD", name: str = "ci") -> BuiltPack:
         member = self.join(name)

@@ -519,6 +519,7 @@ def test_a_hub_with_a_tunnel_and_a_foreign_page_breaks_no_rule() -> None:
         (SharingSection(store="s3://"), "sharing.store"),
         (SharingSection(store="s3://id:secret@bucket"), "sharing:credentials"),
         (SharingSection(store="s3://team", endpoint="minio:9000"), "sharing.endpoint"),
+        (SharingSection(trusted_keys=["a secret word"]), "sharing.trustedKeys"),
     ],
 )
 def test_rules_of_sharing(section: SharingSection, place: str) -> None:

@@ -7,12 +7,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import httpx
 from codekernel.adapters.team.tokens import TokenFile
 from codekernel.storage.user_data import UserData
+from websockets.sync.client import ClientConnection, connect
 
 from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
 from support.kernel_process import bare_environment
@@ -35,6 +37,15 @@ class TeamServer:
             self.clients[user] = TeamClient(self.url, tokens.add(user))
         return self.clients[user]
 
+    @contextmanager
+    def open_socket(self, user: str, token: str = "") -> Iterator["TeamSocket"]:
+        """Connect as a user, with a token of their own."""
+        path = UserData(self.user_data).team_folder / "tokens.json"
+        headers = {"Authorization": f"Bearer {token or TokenFile(path).add(user)}"}
+        url = f"ws{self.url.removeprefix('http')}/v1/socket"
+        with connect(url, additional_headers=headers, proxy=None) as socket:
+            yield TeamSocket(socket)
+
     def read_audit(self) -> list[dict[str, Any]]:
         text = (self.user_data / "team" / "audit.log").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines()]
@@ -44,6 +55,7 @@ class TeamClient:
     """One person with a token."""
 
     def __init__(self, url: str, token: str) -> None:
+        self.token = token
         headers = {"Authorization": f"Bearer {token}"}
         self.http = httpx.Client(
             base_url=url, headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
@@ -68,6 +80,40 @@ class TeamClient:
         while self.ask("files").get("total", 0) < count:
             assert time.monotonic() < deadline, "never indexed"
             time.sleep(POLL_SECONDS)
+
+
+@dataclass
+class TeamSocket:
+    """One person over a WebSocket; session 1 is that of ``app``."""
+
+    socket: ClientConnection
+    callbacks: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def send(self, message: dict[str, Any], *, session: int, callback: int) -> None:
+        frame = {"sessionId": session, "toMain": session == -1, "callbackId": callback}
+        self.socket.send(json.dumps({**frame, "isReply": False, "message": message}))
+
+    def receive(self) -> dict[str, Any]:
+        line: dict[str, Any] = json.loads(self.socket.recv(TIMEOUT_SECONDS))
+        return line
+
+    def ask(self, kind: str, *, session: int = 1, **fields: Any) -> dict[str, Any]:
+        """Return the reply to a message; nothing else may come before it."""
+        callback = next(self.callbacks)
+        self.send({"type": kind, **fields}, session=session, callback=callback)
+        reply = self.receive()
+        assert (reply["callbackId"], reply["isReply"]) == (callback, True), reply
+        return reply
+
+    def ask_main(self, kind: str, **fields: Any) -> dict[str, Any]:
+        callback = next(self.callbacks)
+        self.send({"type": kind, **fields}, session=-1, callback=callback)
+        return self.receive()
+
+    def open_app(self) -> None:
+        """Open the repository, and wait until its session answers."""
+        assert self.ask_main("openRepo", repoName="app", sessionId=1)["data"]["path"] == ""
+        assert self.receive()["message"]["type"] == "sessionPrepared"
 
 
 @contextmanager

@@ -91,6 +91,7 @@ def add_pack_arguments(pack: argparse.ArgumentParser) -> None:
     )
     listing = actions.add_parser("list", help="list the packs of the team")
     listing.add_argument("--json", action="store_true", help="for programs")
+    actions.add_parser("key", help="make a pair of keys, to sign packs and to check signatures")
     clean = actions.add_parser("clean", help="delete old packs of the team")
     _add_policy(clean, "those that are older than N days")
     clean.add_argument("--dry-run", action="store_true", help="only say which")

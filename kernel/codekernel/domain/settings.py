@@ -192,7 +192,8 @@ BASE_NAME = r"[a-z0-9][a-z0-9._-]{0,63}"
 class SharingSettings:
     """The store of a team, a folder or a bucket; nothing is shared while ``store`` is empty.
 
-    ``base`` names the base in it that repositories are searched in; empty for none.
+    ``base`` names the base in it that repositories are searched in; empty for none. With
+    ``trusted_keys`` only packs are used that one of them has signed.
     """
 
     store: str = ""
@@ -200,6 +201,11 @@ class SharingSettings:
     endpoint: str = ""
     region: str = ""
     base: str = ""
+    trusted_keys: tuple[str, ...] = ()
+
+
+# A public key as minisign writes it.
+SIGNING_KEY = r"RW[Q-T][A-Za-z0-9+/]{53}"
 
 
 @dataclass(frozen=True, slots=True)

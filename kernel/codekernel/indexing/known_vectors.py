@@ -24,9 +24,18 @@ class KnownVectors:
     """The vectors of one model that are known elsewhere; used by the thread that embeds."""
 
     def __init__(
-        self, shared: SharedVectors | None, find_team: Callable[[], TeamVectors | None], source: str
+        self,
+        shared: SharedVectors | None,
+        find_team: Callable[[], TeamVectors | None],
+        source: str,
+        *,
+        is_quick: bool = False,
     ) -> None:
-        """``source`` names the index whose own vectors are shared."""
+        """``source`` names the index whose own vectors are shared.
+
+        ``is_quick``: the model computes vectors so quickly that its speed is measured first.
+        """
+        self._is_quick = is_quick
         self._shared = shared
         self._find_team = find_team
         self._source = source
@@ -42,11 +51,16 @@ class KnownVectors:
     def find_in_team(
         self, texts: dict[int, str], chunks_per_second: float | None
     ) -> FoundVectors | None:
-        """Return what the team has embedded, unless embedding is likely to be faster."""
-        team = self._find_team() if texts else None
+        """Return what the team has embedded, unless embedding is faster."""
+        team, rate = self._find_team() if texts else None, chunks_per_second
         if team is None:
             return None
-        rate = chunks_per_second
+        if rate:
+            team.speed.note_computed(rate)
+        elif self._is_quick and not team.speed.known.computed:
+            return None
+        if not team.speed.known.is_fetching_quicker:
+            return None
         wait = len(texts) / rate * MAX_LOOKUP_RATIO if rate else DEFAULT_LOOKUP_SECONDS
         return team.find(texts, max(MIN_LOOKUP_SECONDS, wait))
 

@@ -106,6 +106,7 @@ class VectorIndex:
             SharedVectors(shared, self.embedder.dimensions) if shared else None,
             lambda: get_team_vectors(self.embedder.fingerprint, self.embedder.dimensions),
             f"{store.folder.name}/{self.name}",
+            is_quick=self.remote is None and not self._has_contextual_model,
         )
         self.embedded_count = 0  # since it was opened
         self._embedded_count = self._adopted_count = 0

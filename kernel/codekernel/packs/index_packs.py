@@ -8,7 +8,7 @@ on where it ended.
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +25,14 @@ from codekernel.packs.pack_archive import (
     PackRefused,
     parse_tail,
 )
-from codekernel.sharing.object_store import StoredObject
+from codekernel.packs.signatures import (
+    MAX_SIGNATURE_BYTES,
+    SIGNATURE_SUFFIX,
+    PublicKey,
+    SigningKey,
+    require_signature,
+)
+from codekernel.sharing.object_store import ObjectMissing, StoredObject
 from codekernel.sharing.team import OpenedStore
 from codekernel.storage.safe_files import make_private_folder, translate_os_errors
 
@@ -68,6 +75,7 @@ class StoredIndexPack:
     owner: str
     size: int
     sent_at: float
+    is_signed: bool
 
     @property
     def days(self) -> float:
@@ -92,8 +100,16 @@ def make_label(name: str) -> str:
 class IndexPacks:
     """The packs of one team; used by one thread."""
 
-    def __init__(self, opened: OpenedStore, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(
+        self,
+        opened: OpenedStore,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        trusted: Sequence[PublicKey] = (),
+        key: SigningKey | None = None,
+    ) -> None:
+        """One of ``trusted`` must have signed what is found, if any are named; ``key`` signs."""
+        self._clock, self._trusted, self._key = clock, trusted, key
         self.secret = opened.secret
         self._store = opened.store
         self._folder = f"{PACKS_PREFIX}{opened.secret.tag}/"
@@ -112,10 +128,25 @@ class IndexPacks:
         return [pack for pack in self._list_in(PACKS_PREFIX) if pack.owner == owner]
 
     def find_nearest(self, profile: str, places: Sequence[CommitPlace]) -> NearestPack | None:
-        """Return the pack of the first of these commits that has one. Raises StoreUnavailable."""
-        known = {
-            pack.commit: pack for pack in reversed(self.list_packs()) if pack.profile == profile
-        }
+        """Return the pack of the first of these commits that has one.
+
+        Raises StoreUnavailable, and PackRefused if a signature is wanted and there is none.
+        """
+        packs = [pack for pack in reversed(self.list_packs()) if pack.profile == profile]
+        wanted = [pack for pack in packs if pack.is_signed] if self._trusted else packs
+        if nearest := self._choose_nearest(wanted, places):
+            return nearest
+        if unsigned := self._choose_nearest(packs, places):
+            raise PackRefused(
+                f"the pack of {unsigned.place.commit[:12]} is not signed, and sharing.trustedKeys"
+                " asks for a signature"
+            )
+        return None
+
+    def _choose_nearest(
+        self, packs: Sequence[StoredIndexPack], places: Sequence[CommitPlace]
+    ) -> NearestPack | None:
+        known = {pack.commit: pack for pack in packs}
         for distance, place in enumerate(places if known else ()):
             if pack := known.get(self._hash_commit(place)):
                 return NearestPack(pack, place, distance)
@@ -141,12 +172,28 @@ class IndexPacks:
             digest = hashlib.file_digest(file, "sha256").hexdigest()[:16]
         commit = self._hash_commit(place)
         name = f"{self._folder}{label}/{commit}-{profile}-{owner}-{digest}.pack"
+        if self._key:  # first, so that nobody finds the pack without it
+            signature = self._key.sign(path, f"codekernel index of {label}, {place.name}")
+            self._store.write(name + SIGNATURE_SUFFIX, signature)
         self._store.write_file(name, path)
         return name
 
     def delete(self, pack: StoredIndexPack) -> None:
         """Delete a pack. Raises StoreUnavailable."""
         self._store.delete(pack.name)
+        if pack.is_signed:
+            self._store.delete(pack.name + SIGNATURE_SUFFIX)
+
+    def require_signature(self, pack: StoredIndexPack, path: Path) -> None:
+        """Raise PackRefused unless a key that is trusted has signed a pack that was fetched."""
+        if not self._trusted:
+            return
+        name = pack.name + SIGNATURE_SUFFIX
+        try:
+            (content,) = self._store.read_ranges(name, [(0, MAX_SIGNATURE_BYTES)])
+        except ObjectMissing:
+            raise PackRefused("its signature is gone") from None
+        require_signature(path, content, self._trusted)
 
     def fetch(
         self,
@@ -216,16 +263,20 @@ class IndexPacks:
         return self.secret.hash_name(f"commit {place.name}")
 
     def _list_in(self, folder: str) -> list[StoredIndexPack]:
-        found = map(_parse_object, self._store.list_objects(folder, LIST_TIMEOUT_SECONDS))
+        listed = self._store.list_objects(folder, LIST_TIMEOUT_SECONDS)
+        names = {each.name for each in listed}
+        found = (_parse_object(each, names) for each in listed)
         return sorted(filter(None, found), key=lambda pack: -pack.sent_at)
 
 
-def _parse_object(found: StoredObject) -> StoredIndexPack | None:
+def _parse_object(found: StoredObject, listed: Collection[str]) -> StoredIndexPack | None:
     match = _NAME.fullmatch(found.name)
     if match is None:
         return None
     label, commit, profile, owner = match.group("label", "commit", "profile", "owner")
-    return StoredIndexPack(found.name, label, commit, profile, owner, found.size, found.modified_at)
+    is_signed = found.name + SIGNATURE_SUFFIX in listed
+    size, sent_at = found.size, found.modified_at
+    return StoredIndexPack(found.name, label, commit, profile, owner, size, sent_at, is_signed)
 
 
 def select_expired(

@@ -26,6 +26,7 @@ from codekernel.packs.index_packs import IndexPacks, StoredIndexPack, make_label
 from codekernel.packs.index_parts import ANALYSIS, count_packed, read_index
 from codekernel.packs.pack_archive import PackedConfig, PackManifest, write_pack
 from codekernel.packs.pack_opening import describe_configs
+from codekernel.packs.signatures import SigningKey
 from codekernel.sharing.team import Team
 from codekernel.storage.user_data import UserData
 
@@ -65,7 +66,9 @@ class PackBuilder:
             raise StorageError(
                 'packs are not sent: sharing.mode in settings.json is not "read-write"'
             )
-        self.packs = IndexPacks(team.open_store())
+        secret = team.read_signing_key()
+        key = SigningKey.parse(secret) if secret else None
+        self.packs, self._signs = IndexPacks(team.open_store(), key=key), bool(key)
         self._team, self._user_data = team, user_data
         # Nothing is sent to remote models from here; whoever opens the pack asks for that.
         local = tuple(each for each in plan.configs if not isinstance(each.model, RemoteModel))
@@ -74,9 +77,13 @@ class PackBuilder:
         self._profile = self.packs.hash_profile(self._configs)
 
     def find(self, place: CommitPlace) -> StoredIndexPack | None:
-        """Return the pack of a commit, if somebody has sent it already. Raises KernelError."""
+        """Return the pack of a commit, if somebody has sent it already. Raises KernelError.
+
+        Who signs does not count a pack without a signature.
+        """
         nearest = self.packs.find_nearest(self._profile, [place])
-        return nearest.pack if nearest else None
+        is_enough = nearest and (nearest.pack.is_signed or not self._signs)
+        return nearest.pack if nearest and is_enough else None
 
     def build(
         self, root: Path, place: CommitPlace, label: str = "", report: ReportStatus = lambda _: None

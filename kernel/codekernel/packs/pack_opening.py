@@ -20,6 +20,7 @@ from codekernel.packs.commits import list_ancestors
 from codekernel.packs.index_packs import IndexPacks, NearestPack
 from codekernel.packs.index_parts import restore_index
 from codekernel.packs.pack_archive import PackArchive, PackedConfig, PackRefused
+from codekernel.packs.signatures import PublicKey
 from codekernel.search.git_history import HistoryUnavailable
 from codekernel.sharing.object_store import StoreUnavailable
 from codekernel.sharing.store_backoff import StoreBackoff
@@ -114,7 +115,8 @@ class PackOpener:
         except HistoryUnavailable as error:
             logger.info("no index of the team is looked for: %s", error)
             return None
-        packs = IndexPacks(self._team.open_store())
+        trusted = [PublicKey.parse(each) for each in self._team.trusted_keys]
+        packs = IndexPacks(self._team.open_store(), trusted=trusted)
         nearest = packs.find_nearest(packs.hash_profile(describe_configs(plan.configs)), places)
         if nearest is None:
             logger.info("the team has no index of %s, nor of a commit before it", root.name)
@@ -166,6 +168,7 @@ class PackOpener:
         """Yield a pack that is proved; one that is refused is deleted."""
         path, size = fetched.path, fetched.nearest.pack.size
         try:
+            fetched.packs.require_signature(fetched.nearest.pack, path)
             with translate_os_errors(path), path.open("rb") as file:
                 archive = PackArchive(file, size, fetched.packs.secret)
                 fetched.packs.check(archive, fetched.nearest, describe_configs(plan.configs))

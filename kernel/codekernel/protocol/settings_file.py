@@ -196,6 +196,7 @@ class SharingSection(_Section, frozen=True):
     endpoint: str = ""
     region: str = ""
     base: str = ""
+    trusted_keys: list[str] = msgspec.field(default_factory=list)
 
 
 _DEFAULTS = Settings()

@@ -114,15 +114,16 @@ class RemoteEmbedder:
         Raises Cancelled, NetworkError, RemoteModelChanged.
         """
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        masked = [self._document_prefix + mask_secrets(text).text for text in texts]
         # Longest first: servers pad the texts of a request to the longest of them.
-        order = sorted(range(len(masked)), key=lambda row: -len(masked[row]))
+        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
         size = self._batch_size
         batches = [order[start : start + size] for start in range(0, len(order), size)]
         parts = cancel.create_child()
 
         def run(rows: list[int]) -> None:
-            vectors[rows] = self._embed_checked([masked[row] for row in rows], parts)
+            # Masked here, while the server works at other requests: 100 us of CPU a chunk.
+            masked = [self._document_prefix + mask_secrets(texts[row]).text for row in rows]
+            vectors[rows] = self._embed_checked(masked, parts)
 
         self._run_all([self._pool.submit(run, rows) for rows in batches], parts, cancel)
         self._queries_pause_until = 0.0  # it is there

@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from codekernel.domain.settings import BASE_NAME, OWN_AGENT, Hardware, ModelKind
+from codekernel.domain.settings import BASE_NAME, OWN_AGENT, SIGNING_KEY, Hardware, ModelKind
 from codekernel.errors import InvalidModel, KernelError
 from codekernel.inference.model_folder import check_model_files
 from codekernel.protocol.settings_file import (
@@ -79,8 +79,7 @@ def _check_hub(file: SettingsFile) -> Iterator[str]:
     for index, origin in enumerate(file.hub.origins):
         if not _is_origin(origin):
             yield f"hub.origins[{index}] must be an origin such as https://app.example.com"
-    url = file.hub.tunnel_url
-    if url and not (_is_origin(url) and urlsplit(url).scheme == "https"):
+    if (url := file.hub.tunnel_url) and not (_is_origin(url) and url.startswith("https:")):
         yield "hub.tunnelUrl must be an address such as https://hub.example.com, without a path"
     if not _is_origin(file.telegram.api_base):
         yield "telegram.apiBase must be an address such as https://api.telegram.org"
@@ -110,6 +109,8 @@ def _check_sharing(file: SettingsFile) -> Iterator[str]:
         yield "sharing.endpoint must be an address such as https://s3.example.com"
     if file.sharing.base and not re.fullmatch(BASE_NAME, file.sharing.base):
         yield "sharing.base must be a name as codekernel build-base was given it: small letters"
+    if any(not re.fullmatch(SIGNING_KEY, each) for each in file.sharing.trusted_keys):
+        yield "sharing.trustedKeys must be public keys as codekernel pack key prints them"
 
 
 def _is_origin(text: str) -> bool:

@@ -5,6 +5,7 @@ vector_pack.py     vectors as one immutable object: keys, rows, and what proves 
 store_backoff.py   how long a store that failed is left alone
 pack_index.py      which pack has which text
 contributions.py   what this machine contributes: an outbox on disk, and the thread that sends it
+vector_speeds.py   whether computing a vector here is quicker than fetching it
 team_vectors.py    the packs of one model: look texts up
 team.py            the settings and secrets -> the store; what this machine has contributed
 """

@@ -18,6 +18,7 @@ from codekernel.sharing.contributions import PackOutbox
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team_vectors import OUTBOX_FOLDER, TeamVectors
 from codekernel.sharing.vector_pack import PackFormat, PackName, TeamSecret, parse_pack_name
+from codekernel.sharing.vector_speeds import VectorSpeed, read_speeds
 from codekernel.storage.safe_files import write_bytes_atomically
 from codekernel.storage.user_data import UserData
 
@@ -27,6 +28,8 @@ logger = logging.getLogger(__name__)
 SALT_NAME, CREDENTIALS_NAME = "sharing:salt", "sharing:credentials"
 
 SALT_VARIABLE = "CODEKERNEL_SHARING_SALT"
+
+SIGNING_KEY_NAME, SIGNING_KEY_VARIABLE = "sharing:signing-key", "CODEKERNEL_SIGNING_KEY"
 
 MIN_SALT_CHARS = 16
 
@@ -108,6 +111,15 @@ class Team:
         """Whether the settings let this machine contribute."""
         return self._get_settings().mode is SharingMode.READ_WRITE
 
+    @property
+    def trusted_keys(self) -> tuple[str, ...]:
+        """Whose packs are used; empty for those of everybody who has the salt."""
+        return self._get_settings().trusted_keys
+
+    def read_signing_key(self) -> str:
+        """Return what this machine signs packs with; empty if it does not."""
+        return self._environ.get(SIGNING_KEY_VARIABLE) or self._read_secret(SIGNING_KEY_NAME)
+
     def open_store(self) -> OpenedStore:
         """Return the store of the settings; nothing is contacted. Raises KernelError."""
         settings = self._get_settings()
@@ -166,6 +178,10 @@ class Team:
         for pack in own:
             store.delete(pack.name)
         return sum(pack.rows for pack in own)
+
+    def read_speeds(self) -> dict[str, VectorSpeed]:
+        """Return how quickly vectors are computed and fetched here, by the digits of a model."""
+        return read_speeds(self._folder)
 
     def count_waiting(self) -> int:
         """Return how many vectors wait in the outbox."""

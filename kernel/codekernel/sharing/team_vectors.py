@@ -19,6 +19,7 @@ from codekernel.sharing.object_store import ObjectMissing, ObjectStore, StoreUna
 from codekernel.sharing.pack_index import MAX_PARALLEL_REQUESTS, PackIndex, Remaining
 from codekernel.sharing.store_backoff import StoreBackoff
 from codekernel.sharing.vector_pack import HalfArray, PackDamaged, PackFormat, PackName
+from codekernel.sharing.vector_speeds import MeasuredSpeed
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,7 @@ class TeamVectors:
     ) -> None:
         """``folder`` is for what is known of stores; ``owner`` is who contributes, if anybody."""
         self.counts = TeamCounts()
+        self.speed = MeasuredSpeed(folder, pack_format.model[:16])
         self._store = store
         self._format = pack_format
         self._clock = clock
@@ -86,8 +88,10 @@ class TeamVectors:
 
         What the store has not given within the budget counts as not there.
         """
+        began = self._clock()
         keys = {self._format.secret.hash_text(text): name for name, text in texts.items()}
-        found = self._find_rows(list(keys), self._clock() + budget_seconds)
+        found = self._find_rows(list(keys), began + budget_seconds)
+        self.speed.note_fetched(len(found), self._clock() - began)
         self.counts.found += len(found)
         names = np.array([keys[key] for key in found], np.int64)
         return names, self._format.to_array(found.values())
@@ -101,6 +105,7 @@ class TeamVectors:
 
     def save(self) -> None:
         """Save what was contributed, to be sent soon; called when everything is embedded."""
+        self.speed.save()
         if self.counts.found != self._logged_found:
             self._logged_found = self.counts.found
             megabytes = self.counts.fetched_bytes / 1e6

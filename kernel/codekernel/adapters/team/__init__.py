@@ -14,5 +14,7 @@ Modules, in the order data meets them:
     tools.py         the same as tools of MCP
     metrics.py       counts in the format of Prometheus
     audit.py         who asked what, in rotated lines of JSON
-    app.py           the routes
+    requests.py      who asks, how often, and what is kept of it
+    sockets.py       the kernel's own protocol over a WebSocket
+    app.py           the routes of HTTP
 """

@@ -1,7 +1,6 @@
 """The routes of a team kernel: who asks, whether they may, and what they get."""
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,52 +11,34 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
 
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.server import McpServer
-from codekernel.adapters.team.audit import AuditLog
-from codekernel.adapters.team.callers import Caller, CallerRateLimit, CallerTable
-from codekernel.adapters.team.metrics import TeamMetrics
+from codekernel.adapters.team.callers import Caller
 from codekernel.adapters.team.queries import MAX_FILES, MAX_HITS, TeamQueries
-from codekernel.adapters.team.repositories import TeamRepositories
+from codekernel.adapters.team.requests import (
+    MAX_BODY_BYTES,
+    AskedTooOften,
+    Facts,
+    NotAdmitted,
+    TeamServerParts,
+    admit,
+    describe_fields,
+    explain,
+    find_queries,
+    find_status,
+    record_request,
+)
+from codekernel.adapters.team.sockets import SOCKET_PATH, serve_socket
 from codekernel.adapters.team.tools import make_team_methods
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.untrusted_text import encode_path, parse_json
-from codekernel.errors import (
-    InvalidPath,
-    InvalidSettings,
-    KernelError,
-    NetworkError,
-    RepoNotFound,
-    StorageError,
-    WrongParam,
-)
+from codekernel.errors import KernelError, WrongParam
 from codekernel.masking.masker import mask_secrets
 
-MAX_BODY_BYTES = 256 * 1024
-
-_STATUS_BY_ERROR: tuple[tuple[type[KernelError], HTTPStatus], ...] = (
-    (WrongParam, HTTPStatus.BAD_REQUEST),
-    (InvalidPath, HTTPStatus.NOT_FOUND),
-    (RepoNotFound, HTTPStatus.NOT_FOUND),
-    (InvalidSettings, HTTPStatus.SERVICE_UNAVAILABLE),
-    (StorageError, HTTPStatus.SERVICE_UNAVAILABLE),
-    (NetworkError, HTTPStatus.SERVICE_UNAVAILABLE),
-)
-
 Fields = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class TeamServerParts:
-    """What the routes share."""
-
-    callers: CallerTable
-    repositories: TeamRepositories
-    limit: CallerRateLimit
-    metrics: TeamMetrics
-    audit: AuditLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +73,9 @@ def build_team_app(services: TeamServerParts) -> Starlette:
     async def health(_: Request) -> Response:
         return PlainTextResponse("ok\n")
 
+    async def socket(websocket: WebSocket) -> None:
+        await serve_socket(services, websocket)
+
     place = "/v1/repositories/{repository}"
     return Starlette(
         routes=[
@@ -103,6 +87,7 @@ def build_team_app(services: TeamServerParts) -> Starlette:
             route(f"{place}/read", "read", _read),
             route(f"{place}/grep", "grep", _grep),
             route("/mcp/{repository}", "mcp", _answer_mcp),
+            WebSocketRoute(SOCKET_PATH, socket),
         ]
     )
 
@@ -126,53 +111,32 @@ async def _serve(
 def _answer(
     services: TeamServerParts, name: str, action: Action, request: Request, body: bytes
 ) -> Response:
-    started, facts = time.monotonic(), dict[str, object]()
-    services.metrics.begin()
-    status = HTTPStatus.INTERNAL_SERVER_ERROR
-    try:
-        response = _authorize(services, action, request, body, facts)
-        status = HTTPStatus(response.status_code)
+    address = request.client.host if request.client else ""
+    with record_request(services, name, address) as facts:
+        try:
+            response = _carry_out(services, action, request, body, facts)
+        except KernelError as error:
+            response = _refuse(find_status(error), explain(error), _make_headers(error))
+        facts["status"] = response.status_code
         return response
-    finally:
-        seconds = time.monotonic() - started
-        services.metrics.end(name, status, seconds)
-        services.audit.write(
-            action=name,
-            status=status.value,
-            milliseconds=round(seconds * 1000),
-            address=request.client.host if request.client else "",
-            **facts,
-        )
 
 
-def _authorize(
-    services: TeamServerParts,
-    action: Action,
-    request: Request,
-    body: bytes,
-    facts: dict[str, object],
+def _make_headers(error: KernelError) -> Mapping[str, str]:
+    if isinstance(error, NotAdmitted):
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": str(error.seconds)} if isinstance(error, AskedTooOften) else {}
+
+
+def _carry_out(
+    services: TeamServerParts, action: Action, request: Request, body: bytes, facts: Facts
 ) -> Response:
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    try:
-        caller = services.callers.find(token.strip()) if scheme.lower() == "bearer" else None
-        if caller is None:
-            headers = {"WWW-Authenticate": "Bearer"}
-            return _refuse(HTTPStatus.UNAUTHORIZED, "send a valid token", headers)
-        facts["user"] = caller.user
-        wait = services.limit.take(caller.user, caller.rights.requests_per_minute)
-        if wait > 0:
-            headers = {"Retry-After": str(int(wait) + 1)}
-            return _refuse(HTTPStatus.TOO_MANY_REQUESTS, "too many requests", headers)
-        repository = str(request.path_params.get("repository", ""))
-        fields = _parse_fields(body)
-        asked = _Asked(caller, repository, fields, request.headers)
-        if repository:
-            facts["repository"] = repository
-        facts.update(_describe(fields))
-        answer = action(services, asked)
-    except KernelError as error:
-        found = (code for kind, code in _STATUS_BY_ERROR if isinstance(error, kind))
-        return _refuse(next(found, HTTPStatus.INTERNAL_SERVER_ERROR), str(error))
+    caller = admit(services, request.headers.get("authorization", ""), facts)
+    repository = str(request.path_params.get("repository", ""))
+    fields = _parse_fields(body)
+    if repository:
+        facts["repository"] = repository
+    facts.update(describe_fields(fields))
+    answer = action(services, _Asked(caller, repository, fields, request.headers))
     if isinstance(answer, Response):
         return answer
     facts["results"] = len(answer.get("results", ())) if isinstance(answer, dict) else 0
@@ -191,29 +155,12 @@ def _parse_fields(body: bytes) -> Fields:
     return fields
 
 
-def _describe(fields: Fields) -> dict[str, object]:
-    """Return what of a request is kept in the audit log."""
-    params = fields.get("params")
-    nested = params.get("arguments") if isinstance(params, dict) else None
-    shown: dict[str, object] = {}
-    for each in (fields, params, nested):
-        for name in ("query", "path", "pattern", "glob", "method", "name"):
-            if isinstance(each, dict) and isinstance(each.get(name), str):
-                shown[name] = each[name]
-    return shown
-
-
 def _refuse(status: HTTPStatus, reason: str, headers: Mapping[str, str] | None = None) -> Response:
-    return JSONResponse({"error": mask_secrets(reason).text}, status, headers)
+    return JSONResponse({"error": reason}, status, headers)
 
 
 def _find(services: TeamServerParts, asked: _Asked) -> TeamQueries:
-    """Return what may be asked. Raises RepoNotFound, also if there is nothing to read."""
-    rules = asked.caller.find_rules(asked.repository)
-    if rules is None:
-        raise RepoNotFound("there is no such repository")
-    folder = asked.caller.rights.repositories[asked.repository]
-    return TeamQueries(services.repositories.get(folder), rules)
+    return find_queries(services, asked.caller, asked.repository)
 
 
 def _list_repositories(_: TeamServerParts, asked: _Asked) -> Any:
@@ -236,7 +183,7 @@ def _search(services: TeamServerParts, asked: _Asked) -> Any:
             "symbol": ">".join(hit.chunk.symbols),
             "language": hit.chunk.language,
             "freshness": hit.freshness,
-            "content": mask_secrets(hit.content).text,
+            "content": hit.content,
         }
         for hit in found.hits
     ]

@@ -14,9 +14,10 @@ from codekernel.adapters.team.repositories import TeamRepository
 from codekernel.adapters.team.rights import PathRules
 from codekernel.agent.tools.grep import LineMatch, LineSearch
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.index import HitList
+from codekernel.domain.index import Hit, HitList
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import InvalidPath
+from codekernel.masking.masker import mask_secrets
 from codekernel.search.filters import is_path_match
 from codekernel.storage.catalog.catalog import Catalog
 
@@ -33,9 +34,13 @@ class TeamQueries:
     rules: PathRules
 
     def search(self, query: str, limit: int, *, accuracy: bool, cancel: CancelToken) -> HitList:
-        """Return the best hits among what may be read. Raises WrongParam, Cancelled."""
+        """Return the best hits among what may be read, without secrets.
+
+        Raises WrongParam, Cancelled.
+        """
         searcher = replace(self.repository.workspace.searcher, is_readable=self.rules.is_readable)
-        return searcher.run_search(query, min(limit, MAX_HITS), cancel, accuracy=accuracy)
+        found = searcher.run_search(query, min(limit, MAX_HITS), cancel, accuracy=accuracy)
+        return replace(found, hits=[_hide_secrets(hit) for hit in found.hits])
 
     def search_for_model(self, query: str, offset: int, budget: int, cancel: CancelToken) -> str:
         """Return a page of hits as text."""
@@ -81,3 +86,8 @@ class TeamQueries:
         with closing(catalog.iterate_documents(is_wanted)) as documents:
             for _, path, text in documents:
                 yield path, text
+
+
+def _hide_secrets(hit: Hit) -> Hit:
+    chunk = replace(hit.chunk, signature=mask_secrets(hit.chunk.signature).text)
+    return replace(hit, chunk=chunk, content=mask_secrets(hit.content).text)

@@ -27,8 +27,9 @@ from codekernel.packs.commits import find_commit
 from codekernel.packs.index_packs import IndexPacks, StoredIndexPack, select_expired
 from codekernel.packs.pack_building import PackBuilder
 from codekernel.packs.pack_opening import PackOpener
+from codekernel.packs.signatures import SigningKey
 from codekernel.sharing.object_store import ObjectMissing
-from codekernel.sharing.team import Team
+from codekernel.sharing.team import SIGNING_KEY_NAME, SIGNING_KEY_VARIABLE, Team
 from codekernel.storage.user_data import UserData, open_user_data
 
 _MEGABYTE = 1e6
@@ -36,6 +37,8 @@ _MEGABYTE = 1e6
 
 def run_pack(args: argparse.Namespace) -> int:
     """Run one action. Raises KernelError."""
+    if args.action == "key":
+        return _make_key()
     user_data = open_user_data(args.user_data, os.environ)
     settings = load_settings(user_data.settings_file)
     with open_team(user_data, settings.sharing) as team:
@@ -48,6 +51,17 @@ def run_pack(args: argparse.Namespace) -> int:
                 return _clean(args, team)
             case _:
                 return _list(team, as_json=args.json)
+
+
+def _make_key() -> int:
+    """Print a new pair of keys; nothing keeps it."""
+    key = SigningKey.make()
+    print_line(f"public key, for sharing.trustedKeys of everybody: {key.public.encode()}")
+    print_line(
+        f"secret key, for codekernel key set {SIGNING_KEY_NAME} or in CI"
+        f" {SIGNING_KEY_VARIABLE}: {key.encode()}"
+    )
+    return ExitCode.OK
 
 
 def _build(args: argparse.Namespace, team: Team, user_data: UserData) -> int:
@@ -162,7 +176,8 @@ def _list(team: Team, *, as_json: bool) -> int:
     elif not described:
         print_line("the team has no packs yet")
     for each in () if as_json else described:
-        content = each["problem"] or f"{each['files']} files, {each['chunks']} chunks"
+        signed = ", signed" if each["isSigned"] else ""
+        content = each["problem"] or f"{each['files']} files, {each['chunks']} chunks{signed}"
         print_line(
             f"{each['label']}  {each['commit'][:12]:12}  {each['days']:.0f} days old,"
             f" {each['megabytes']:.1f} MB, {escape_line(str(content))}"
@@ -176,6 +191,7 @@ def _describe(packs: IndexPacks, pack: StoredIndexPack) -> dict[str, Any]:
         "label": pack.label,
         "days": round(pack.days, 2),
         "megabytes": round(pack.size / _MEGABYTE, 2),
+        "isSigned": pack.is_signed,
         "commit": "",
         "prefix": "",
         "files": 0,

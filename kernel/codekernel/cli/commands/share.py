@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from dataclasses import asdict
 
 from codekernel.base.base_listing import delete_base, list_bases
 from codekernel.cli.model_selection import load_settings
@@ -14,6 +15,7 @@ from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import StorageError
 from codekernel.sharing.team import ContributedModel, Team
+from codekernel.sharing.vector_speeds import VectorSpeed
 from codekernel.storage.user_data import open_user_data
 
 _MEGABYTE = 2**20
@@ -49,6 +51,7 @@ def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> in
             "mode": settings.mode.value,
             "problem": problem,
             "waiting": team.count_waiting(),
+            "speeds": {model: asdict(each) for model, each in team.read_speeds().items()},
         }
         print_line(json.dumps({**fields, "models": [_encode(each) for each in models]}))
         return ExitCode.FAILED if problem else ExitCode.OK
@@ -63,6 +66,8 @@ def _print_status(team: Team, settings: SharingSettings, *, as_json: bool) -> in
         print_line(f"PROBLEM: {escape_line(problem)}")
         return ExitCode.FAILED
     print_line("\n".join(map(_format_model, models)) or "it holds no vectors yet")
+    for model, speed in team.read_speeds().items():
+        print_line(_format_speed(model, speed))
     packs, own, megabytes = count_packs(team)
     if packs:
         print_line(f"whole indexes: {packs}, {megabytes:.1f} MB; of this machine {own}")
@@ -112,6 +117,12 @@ def _format_model(model: ContributedModel) -> str:
         f"model {model.model[:16]}: {model.vectors} vectors, {model.packs} packs, {size:.1f} MB;"
         f" of this machine {model.own_vectors} in {model.own_packs}{salt}"
     )
+
+
+def _format_speed(model: str, speed: VectorSpeed) -> str:
+    given = f"the store gives {speed.fetched:.0f}" if speed.fetched else "the store was not timed"
+    asked = "asked" if speed.is_fetching_quicker else "not asked, computing is quicker"
+    return f"model {model}: {speed.computed:.0f} a second computed here, {given}; it is {asked}"
 
 
 def _encode(model: ContributedModel) -> dict[str, object]:

@@ -16,7 +16,7 @@ import lancedb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from lancedb.index import FTS, Bitmap, BTree, IvfPq
+from lancedb.index import FTS, Bitmap, BTree, IvfSq
 from lancedb.query import FullTextOperator, MatchQuery
 
 from codekernel.errors import StorageError
@@ -50,10 +50,10 @@ MIN_INDEXED_ROWS = 20_000
 # About the square root of the rows; a partition of four thousand is read as one piece.
 ROWS_PER_PARTITION = 4_096
 
-# Dimensions that one byte of a product quantization stands for.
-DIMENSIONS_PER_CODE = 8
+# Rows of each partition from which its centre is found.
+SAMPLED_ROWS = 64
 
-# Some 300 bytes a row are loaded.
+# Some 500 bytes a row are loaded.
 MAX_PREWARMED_ROWS = 300_000
 
 ROW_ID, DISTANCE, SCORE = "_rowid", "_distance", "_score"
@@ -73,15 +73,8 @@ class TablePlace:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorSearchDepth:
-    """How many partitions are read, and how many exact vectors for each hit."""
-
-    partitions: int = 20
-    refine: int = 5
-
-
-DEFAULT_DEPTH = VectorSearchDepth()
+# Of the best ten of 100,000 chunks, 10 partitions hold .971, 20 .989, and of a million
+SEARCHED_PARTITIONS = 20
 
 
 @contextmanager
@@ -156,12 +149,12 @@ class BaseTableWriter:
                 ascii_folding=False,
                 max_token_length=None,
             )
-        dimensions = self._table.schema.field(VECTOR).type.list_size
-        return IvfPq(
+        # A byte a number needs no codebook: 100,000 rows take 0.7 s of CPU and a million 34, where
+        # the training of a product quantization takes 40 for 100,000.
+        return IvfSq(
             distance_type="cosine",
             num_partitions=max(1, self.count_rows() // ROWS_PER_PARTITION),
-            num_sub_vectors=max(1, dimensions // DIMENSIONS_PER_CODE),
-            sample_rate=64,
+            sample_rate=SAMPLED_ROWS,
         )
 
     @property
@@ -229,25 +222,24 @@ class BaseTable:
             return self._collect(search, repos, limit, [*CHUNK_COLUMNS, TERMS, SCORE])
 
     def search_vectors(
-        self,
-        vector: npt.NDArray[np.float32],
-        repos: Sequence[str],
-        limit: int,
-        depth: VectorSearchDepth = DEFAULT_DEPTH,
+        self, vector: npt.NDArray[np.float32], repos: Sequence[str], limit: int
     ) -> list[Row]:
         """Return the chunks that are nearest to a vector, with the distance of the cosine."""
         with _translate_errors():
             search = self._table.search(vector, vector_column_name=VECTOR)
-            search = search.distance_type("cosine").nprobes(depth.partitions)
-            search = search.refine_factor(depth.refine) if depth.refine else search
+            search = search.distance_type("cosine").nprobes(SEARCHED_PARTITIONS)
+            # The cosines of these hits alone are computed anew, for they are compared with others.
+            search = search.refine_factor(1)
             return self._collect_nearest(search, vector, repos, limit)
 
-    def search_exactly(self, vector: npt.NDArray[np.float32], limit: int) -> list[Row]:
+    def search_exactly(
+        self, vector: npt.NDArray[np.float32], repos: Sequence[str], limit: int
+    ) -> list[Row]:
         """Return what ``search_vectors`` would if every vector of the table was compared."""
         with _translate_errors():
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").bypass_vector_index()
-            return self._collect_nearest(search, vector, (), limit)
+            return self._collect_nearest(search, vector, repos, limit)
 
     def list_chunks(self, repo: str, paths: Sequence[str]) -> list[Row]:
         """Return the chunks of some files, with their terms."""
