@@ -6,6 +6,9 @@ import { lineRange, pathText } from '../viewer/file_path.js';
 
 /** @typedef {import('../../../../types/protocol.d.ts').ResultContent} ResultContent */
 
+/** The kernel's name of its own first search, of kernel/codekernel/conversation/turn.py. */
+export const FIRST_SEARCH = 'Looking for what the question names';
+
 /**
  * @param {import('./turns.js').Turn} turn
  * @param {(excerpt: ResultContent) => void} open
@@ -18,9 +21,7 @@ export function rounds({ rounds: made }, open) {
         html`<details class="round">
           <summary>
             ${isOpen ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}
-            <span class="round-purpose"
-              >${annotation || t('round.name', { number: index + 1 })}</span
-            >
+            <span class="round-purpose">${nameOf(annotation, index)}</span>
             <span class="faint">${t('round.found', { count: result.length })}</span>
           </summary>
           <div class="round-inside">
@@ -48,4 +49,13 @@ export function rounds({ rounds: made }, open) {
         </details>`,
     )}
   </div>`;
+}
+
+/**
+ * @param {string} annotation what the model looks for, in its own words
+ * @param {number} index
+ */
+function nameOf(annotation, index) {
+  if (annotation === FIRST_SEARCH) return t('round.first');
+  return annotation || t('round.name', { number: index + 1 });
 }
