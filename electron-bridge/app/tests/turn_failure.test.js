@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 import { hasText } from '../pages/common/i18n.js';
 import { addTexts } from '../pages/common/i18n.js';
-import { FIRST_SEARCH } from '../pages/repository/conversation/rounds.js';
+import { FIRST_SEARCH } from '../pages/repository/conversation/round_name.js';
 import { explainTurn } from '../pages/repository/conversation/turn_failure.js';
 import { en } from '../pages/repository/texts/en.js';
 import { zh } from '../pages/repository/texts/zh.js';

@@ -3,11 +3,9 @@
 import { t } from '../../common/i18n.js';
 import { html, nothing } from '../../common/lit.js';
 import { lineRange, pathText } from '../viewer/file_path.js';
+import { roundName } from './round_name.js';
 
 /** @typedef {import('../../../../types/protocol.d.ts').ResultContent} ResultContent */
-
-/** The kernel's name of its own first search, of kernel/codekernel/conversation/turn.py. */
-export const FIRST_SEARCH = 'Looking for what the question names';
 
 /**
  * @param {import('./turns.js').Turn} turn
@@ -21,7 +19,7 @@ export function rounds({ rounds: made }, open) {
         html`<details class="round">
           <summary>
             ${isOpen ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}
-            <span class="round-purpose">${nameOf(annotation, index)}</span>
+            <span class="round-purpose">${roundName(annotation, index)}</span>
             <span class="faint">${t('round.found', { count: result.length })}</span>
           </summary>
           <div class="round-inside">
@@ -49,13 +47,4 @@ export function rounds({ rounds: made }, open) {
         </details>`,
     )}
   </div>`;
-}
-
-/**
- * @param {string} annotation what the model looks for, in its own words
- * @param {number} index
- */
-function nameOf(annotation, index) {
-  if (annotation === FIRST_SEARCH) return t('round.first');
-  return annotation || t('round.name', { number: index + 1 });
 }
