@@ -1,4 +1,4 @@
-"""Measure the app's pages in Chromium: first paint, page and tab change, keystroke to results."""
+"""Measure the app's pages in Chromium or Electron: first paint, page and tab change, keystroke to results."""
 
 import argparse
 import os
@@ -16,6 +16,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", default=str(ROOT / "kernel"))
     parser.add_argument("--searches", type=int, default=500)
+    parser.add_argument("--desktop", action="store_true", help="in Electron")
     chosen = parser.parse_args()
     node = shutil.which("node")
     if node is None:
@@ -23,7 +24,8 @@ def main() -> int:
         return 2
     environ = {**os.environ, "CODEKERNEL_PYTHON": sys.executable}
     environ.pop("CODEKERNEL_STANDALONE", None)  # the browser's kernel is a child of its own
-    command = [node, str(SCRIPT), chosen.folder, str(chosen.searches)]
+    where = "desktop" if chosen.desktop else "browser"
+    command = [node, str(SCRIPT), chosen.folder, str(chosen.searches), where]
     return subprocess.run(command, env=environ, check=False).returncode
 
 

@@ -82,5 +82,5 @@ async function searches(page, query) {
 
 /** @param {Page} page */
 function banner(page) {
-  return page.locator('.session-banner');
+  return page.locator('.session-banner, .kernel-banner');
 }

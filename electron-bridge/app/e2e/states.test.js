@@ -1,7 +1,7 @@
 /** What goes wrong is said in one sentence with one action that works. */
 
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { rename, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import path from 'node:path';
 import test from 'node:test';
@@ -24,7 +24,7 @@ async function refusingModel(t) {
   return { url: `http://127.0.0.1:${port}/v1`, close };
 }
 
-test('a refused key and a model server that is down', async (t) => {
+test('a refused key, a model server that is down, a folder that is gone, no kernel', async (t) => {
   const place = await makeWorkspace(t);
   const model = await refusingModel(t);
   const settings = JSON.stringify(settingsFor(model.url));
@@ -51,5 +51,38 @@ test('a refused key and a model server that is down', async (t) => {
   await down.getByText('refused the connection').waitFor();
   await down.getByRole('button', { name: 'Ask again' }).click();
   await page.locator('[data-kind=down]').nth(1).waitFor();
+
+  await page.getByRole('tab', { name: 'Search' }).click();
+  await page.locator('#query').fill('who says hello');
+  const found = page.getByRole('article').filter({ hasText: 'greet.py' }).first();
+  await found.waitFor();
+  await rename(place.repo, `${place.repo}-away`);
+  await found.getByRole('button', { name: /greet\.py/ }).click();
+  const viewer = page.getByRole('dialog');
+  await viewer.getByText('This file is not there any more').waitFor();
+  await viewer.getByText('Say hello.').waitFor();
+  await page.keyboard.press('Escape');
+  await page.locator('#query').fill('who shouts');
+  const gone = page.getByRole('alert').filter({ hasText: 'The folder of this repository' });
+  await gone.waitFor();
+  assert.equal(await page.getByRole('alert').count(), 1);
+  await page.getByRole('tab', { name: 'Conversation' }).click();
+  await box.fill('And without the folder?');
+  await box.press('Enter');
+  const nowhere = page.locator('[data-kind=folder]');
+  await nowhere.getByRole('link', { name: 'Repositories' }).waitFor();
+  await rename(`${place.repo}-away`, place.repo);
+  await page.getByRole('tab', { name: 'Search' }).click();
+  await gone.getByRole('button', { name: 'Try again' }).click();
+  await gone.waitFor({ state: 'detached' });
   assert.deepEqual(host.problems, []);
+
+  await page.getByRole('link', { name: 'Repositories' }).click();
+  host.stop(); // in order, so that nobody waits for it to come back
+  const stopped = page.getByRole('alert').filter({ hasText: 'The kernel has stopped' });
+  await stopped.getByText('codekernel web in a terminal').waitFor();
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 1);
+  assert.deepEqual(await findViolations(page), []);
 });

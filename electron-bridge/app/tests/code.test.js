@@ -44,6 +44,26 @@ test('of highlight.js only class names and text are taken', () => {
   ]);
 });
 
+test('a piece that begins inside a comment is coloured as one until it ends', async () => {
+  await fetchGrammar('c');
+  const lines = colouredLines(" * it isn't\n */\nint x = 'c';\n", 'c', [[3, 5]]);
+  assert.equal(lines.map(textOf).join('\n'), " * it isn't\n */\nint x = 'c';");
+  assert.deepEqual(
+    [
+      ...new Set(
+        lines
+          .slice(0, 2)
+          .flat()
+          .map(({ kind }) => kind),
+      ),
+    ],
+    ['hljs-comment'],
+  );
+  assert.ok(lines[2].some(({ kind }) => kind === 'hljs-string'));
+  const [pointer] = colouredLines('*p = 1;\n', 'c');
+  assert.ok(pointer.every(({ kind }) => kind !== 'hljs-comment'));
+});
+
 test('inside another language the colours of the inner one count', () => {
   const runs = runsOfHtml(
     '<span class="language-css"><span class="hljs-attribute">color</span></span>',

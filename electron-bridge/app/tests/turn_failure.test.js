@@ -7,13 +7,14 @@ import { fileURLToPath } from 'node:url';
 
 import { hasText } from '../pages/common/i18n.js';
 import { addTexts } from '../pages/common/i18n.js';
+import { FIRST_SEARCH } from '../pages/repository/conversation/round_name.js';
 import { explainTurn } from '../pages/repository/conversation/turn_failure.js';
 import { en } from '../pages/repository/texts/en.js';
 import { zh } from '../pages/repository/texts/zh.js';
 
 addTexts({ en, zh });
 
-const KERNEL = fileURLToPath(new URL('../../../kernel/codekernel/llm/', import.meta.url));
+const KERNEL = fileURLToPath(new URL('../../../kernel/codekernel/', import.meta.url));
 
 /** @type {[string, string, string][]} a phrase of the kernel, what it means, what helps */
 const CASES = [
@@ -39,9 +40,17 @@ test('what the kernel says is understood, live and in the history', () => {
 });
 
 test('the kernel still says so', () => {
-  const files = readdirSync(KERNEL).filter((name) => name.endsWith('.py'));
+  const places = ['llm/', 'search/', 'conversation/', 'errors.py'];
+  const files = places.flatMap((place) =>
+    place.endsWith('.py')
+      ? [place]
+      : readdirSync(KERNEL + place)
+          .filter((name) => name.endsWith('.py'))
+          .map((name) => place + name),
+  );
   const text = files.map((name) => readFileSync(KERNEL + name, 'utf8')).join('\n');
   for (const [phrase] of CASES) assert.ok(text.includes(phrase), phrase);
+  assert.ok(text.includes(`"${FIRST_SEARCH}"`));
 });
 
 test('a folder that is gone and a kernel that was restarted are known by their codes', () => {

@@ -17,7 +17,9 @@ const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
  * @param {import('node:test').TestContext} t
  * @param {import('./workspace.js').Workspace} place
  * @param {{ locale?: string, folder?: string }} [options] `folder`: where the command is run
- * @returns {Promise<import('./desktop.js').Host & { address: string, kill(): Promise<unknown> }>}
+ * @returns {Promise<import('./desktop.js').Host & {
+ *   address: string, kill(): Promise<unknown>, stop(): Promise<unknown>,
+ * }>}
  */
 export async function launchBrowser(
   t,
@@ -45,6 +47,10 @@ export async function launchBrowser(
     kernelPid: async () => Number(server.pid),
     kill() {
       server.kill('SIGKILL');
+      return ended;
+    },
+    stop() {
+      server.kill('SIGINT');
       return ended;
     },
     async quit() {

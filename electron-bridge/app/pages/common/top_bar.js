@@ -5,7 +5,6 @@ import { makeRenderer } from './renderer.js';
 import { explain } from './failures.js';
 import { currentPlace, opensPage, pageAddress } from './navigation.js';
 import { t } from './i18n.js';
-import { kernel } from './kernel.js';
 import { kernelState, onKernelState } from './kernel_state.js';
 import { html, nothing } from './lit.js';
 import { onRunning, runningTurns } from './running.js';
@@ -91,15 +90,5 @@ function stateBadge() {
   return html`<span class="kernel-state ${state}" role="status" title=${text + reason}>
     <span class="dot" aria-hidden="true"></span>
     <span class=${QUIET_STATES.has(state) ? 'visually-hidden' : ''}>${text}</span>
-    ${state === 'failed' ? restartButton(failure) : nothing}
   </span>`;
-}
-
-/** @param {unknown} failure a browser can only check whether it runs again */
-function restartButton(failure) {
-  const isElsewhere = /** @type {any} */ (failure)?.code === 'KERNEL_UNREACHABLE';
-  const restart = () => kernel.host('restartKernel').catch(toastFailure);
-  return html`<button class="button small" type="button" @click=${restart}>
-    ${t(isElsewhere ? 'kernel.reconnect' : 'kernel.restart')}
-  </button>`;
 }

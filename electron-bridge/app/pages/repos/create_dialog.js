@@ -34,6 +34,8 @@ class CreateForm {
   failure = null;
   /** @type {'empty' | 'relative' | null} */
   problem = null;
+  /** What is in the list already. @type {import('./repo_order.js').Repo[]} */
+  #repos = [];
   /** @type {Handle | null} */
   #handle = null;
 
@@ -51,11 +53,26 @@ class CreateForm {
     this.browser = canChoose ? null : new FolderBrowser(draw, (path) => this.take(path));
     this.browser?.open(folder);
     if (folder) this.preview.ask(folder);
+    this.#loadRepos();
+  }
+
+  async #loadRepos() {
+    try {
+      this.#repos = (await kernel.getRepos()).repoList;
+      this.#handle?.draw();
+    } catch {
+      // then a folder that is in the list is opened all the same
+    }
+  }
+
+  get #known() {
+    return this.#repos.find(({ path }) => path === tidyPath(this.folder));
   }
 
   /** @param {Handle} handle */
   template(handle) {
     this.#handle = handle;
+    const known = this.#known;
     return html`<form novalidate @submit=${(/** @type {Event} */ event) => this.submit(event)}>
       <div class="dialog-body">
         ${this.note ? html`<p class="notice">${this.note}</p>` : nothing}
@@ -87,9 +104,16 @@ class CreateForm {
             ${t(this.problem ? `create.folder.${this.problem}` : 'create.folder.hint')}
           </p>
         </div>
-        ${this.browser?.template() ?? nothing} ${this.preview.template()}
+        ${this.browser?.template() ?? nothing}
+        ${
+          known
+            ? html`<p class="folder-preview" role="status">
+                ${t('create.known', { name: known.name })}
+              </p>`
+            : this.preview.template()
+        }
       </div>
-      ${formActions({ submit: t('create.submit'), busy: this.isBusy, close: handle.close })}
+      ${formActions({ submit: t(known ? 'create.open' : 'create.submit'), busy: this.isBusy, close: handle.close })}
     </form>`;
   }
 

@@ -125,7 +125,9 @@ export function mount(main) {
     if (document.querySelector('dialog[open]')) return;
     const repoName = await createRepository(start);
     if (!repoName) return;
-    toast(t('create.done', { name: repoName }), { kind: 'success' });
+    if (!state.repos?.some(({ name }) => name === repoName)) {
+      toast(t('create.done', { name: repoName }), { kind: 'success' });
+    }
     await load();
     navigate({ page: 'repository', repoName });
   }

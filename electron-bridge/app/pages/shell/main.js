@@ -3,10 +3,13 @@
 import { addTexts, onLanguageChange, t } from '../common/i18n.js';
 import { icon } from '../common/icons.js';
 import { kernel } from '../common/kernel.js';
+import { onKernelState } from '../common/kernel_state.js';
 import { html, nothing, render } from '../common/lit.js';
 import { currentPlace, onNavigate } from '../common/navigation.js';
+import { makeRenderer } from '../common/renderer.js';
 import { failureState, loadingState } from '../common/states.js';
 import { mountTopBar } from '../common/top_bar.js';
+import { kernelBanner } from './kernel_banner.js';
 import { openPalette } from './palette.js';
 import { en } from './texts/en.js';
 import { zh } from './texts/zh.js';
@@ -62,6 +65,9 @@ let number = 0;
 const instead = document.createElement('div');
 const drawBar = mountTopBar(() => current?.page.middle?.() ?? nothing, paletteButton);
 const shell = { draw };
+/** What is wrong on every page. */
+const above = document.createElement('div');
+const drawAbove = makeRenderer(above, kernelBanner);
 
 /** @param {Place} place */
 async function show(place) {
@@ -186,6 +192,8 @@ function loadOthers() {
 
 render(loadingState(), instead);
 main.append(instead);
+main.before(above);
+onKernelState(drawAbove);
 document.addEventListener('keydown', onKey);
 onNavigate((place) => show(place));
 onLanguageChange(draw);

@@ -31,6 +31,8 @@ export const reposEn = {
   'create.submit': 'Add and open',
   'create.folder.empty': 'Give the folder.',
   'create.folder.relative': 'Give the whole path, from the root on.',
+  'create.open': 'Open',
+  'create.known': 'This folder is in the list already, as {name}.',
   'create.done': '{name} was added',
 
   'delete.title': 'Delete {name} from the list?',

@@ -31,6 +31,8 @@ export const reposZh = {
   'create.submit': '添加并打开',
   'create.folder.empty': '请填写文件夹。',
   'create.folder.relative': '请填写从根目录开始的完整路径。',
+  'create.open': '打开',
+  'create.known': '这个文件夹已在列表中，名称是 {name}。',
   'create.done': '已添加 {name}',
 
   'delete.title': '要从列表中删除 {name} 吗？',

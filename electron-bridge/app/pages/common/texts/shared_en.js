@@ -79,7 +79,7 @@ export const sharedEn = {
   'failure.KERNEL_UNREACHABLE': 'codekernel cannot be reached.',
   'failure.KERNEL_UNREACHABLE.advice': 'Start codekernel web again and open the address it prints.',
   'failure.KERNEL_STOPPED': 'The kernel has been stopped.',
-  'failure.KERNEL_STOPPED.advice': 'Start the app again.',
+  'failure.KERNEL_STOPPED.advice': 'Start the app again, or codekernel web in a terminal.',
   'failure.KERNEL_NOT_STARTED': 'The kernel has not been started yet.',
   'failure.KERNEL_NOT_FOUND': 'The kernel was not found.',
   'failure.KERNEL_NOT_FOUND.advice': 'Install the app again.',

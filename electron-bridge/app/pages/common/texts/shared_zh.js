@@ -77,7 +77,7 @@ export const sharedZh = {
   'failure.KERNEL_UNREACHABLE': '无法连接 codekernel。',
   'failure.KERNEL_UNREACHABLE.advice': '请重新运行 codekernel web，并打开它显示的地址。',
   'failure.KERNEL_STOPPED': '内核已停止。',
-  'failure.KERNEL_STOPPED.advice': '请重新启动应用。',
+  'failure.KERNEL_STOPPED.advice': '请重新启动应用，或在终端重新运行 codekernel web。',
   'failure.KERNEL_NOT_STARTED': '内核尚未启动。',
   'failure.KERNEL_NOT_FOUND': '找不到内核。',
   'failure.KERNEL_NOT_FOUND.advice': '请重新安装应用。',

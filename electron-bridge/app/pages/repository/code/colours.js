@@ -1,6 +1,6 @@
 /** Code and its language -> coloured lines, with the marks of a search in them. */
 
-import { highlighted } from './grammars.js';
+import { grammarOf, highlighted } from './grammars.js';
 import { linesOf, runsOfHtml, withMarks } from './runs.js';
 
 /** @typedef {import('./runs.js').Run} Run */
@@ -10,6 +10,14 @@ import { linesOf, runsOfHtml, withMarks } from './runs.js';
 export const MAX_COLOURED_CHARS = 16_000;
 /** A longer line is data, or minified. */
 const MAX_LINE_CHARS = 2_000;
+/** Grammars with comments between these, whose further lines usually begin with a star. */
+const COMMENT_BEGIN = '/*';
+const STARRED = new Set(
+  'c cpp csharp css dart go groovy java javascript kotlin less objectivec protobuf rust scala scss swift typescript'.split(
+    ' ',
+  ),
+);
+const STARRED_LINE = /^\s*\*(?:[\s/]|$)/;
 
 /**
  * @param {string} text
@@ -29,10 +37,23 @@ export function colouredLines(text, language, marks = []) {
 export function colouredRuns(text, language) {
   const plain = [{ text, kind: '' }];
   if (text.length > MAX_COLOURED_CHARS || hasLongLine(text)) return plain;
-  const html = highlighted(text, language);
+  const begin = isInsideComment(text, language) ? COMMENT_BEGIN : '';
+  const html = highlighted(begin + text, language);
   if (html === null) return plain;
-  const runs = runsOfHtml(html);
+  const [first, ...rest] = runsOfHtml(html);
+  const runs = first ? [{ ...first, text: first.text.slice(begin.length) }, ...rest] : [];
   return isSame(runs, text) ? runs : plain;
+}
+
+/**
+ * Whether a piece of a file begins in the middle of a comment, whose quotes are no strings.
+ *
+ * @param {string} text
+ * @param {string} language
+ */
+function isInsideComment(text, language) {
+  const firstLine = text.slice(0, text.indexOf('\n') + 1) || text;
+  return STARRED_LINE.test(firstLine) && STARRED.has(grammarOf(language) ?? '');
 }
 
 /** @param {string} text */

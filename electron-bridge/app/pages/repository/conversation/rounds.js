@@ -3,6 +3,7 @@
 import { t } from '../../common/i18n.js';
 import { html, nothing } from '../../common/lit.js';
 import { lineRange, pathText } from '../viewer/file_path.js';
+import { roundName } from './round_name.js';
 
 /** @typedef {import('../../../../types/protocol.d.ts').ResultContent} ResultContent */
 
@@ -18,9 +19,7 @@ export function rounds({ rounds: made }, open) {
         html`<details class="round">
           <summary>
             ${isOpen ? html`<span class="spinner" aria-hidden="true"></span>` : nothing}
-            <span class="round-purpose"
-              >${annotation || t('round.name', { number: index + 1 })}</span
-            >
+            <span class="round-purpose">${roundName(annotation, index)}</span>
             <span class="faint">${t('round.found', { count: result.length })}</span>
           </summary>
           <div class="round-inside">

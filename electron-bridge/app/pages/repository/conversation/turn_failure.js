@@ -5,6 +5,7 @@
 
 /** What the kernel's sentences say, of kernel/codekernel/llm/; the first that fits. @type {[FailureKind, RegExp][]} */
 const WORDS = [
+  ['folder', /the folder .* is gone/i],
   ['key', /refused the key|There is no API key|The key contains/],
   ['quota', /too many requests|wants to be paid/],
   ['down', /refused the connection/],

@@ -42,7 +42,7 @@ export function sentence({ status, progress }) {
   };
   const text = t(`index.state.${known(status.state)}`, values);
   const left = isQuiet(status) || status.state === 'paused' ? null : secondsLeft(status);
-  return left === null ? text : `${text} ${t('index.left', { time: formatDuration(left) })}`;
+  return !left ? text : `${text} ${t('index.left', { time: formatDuration(left) })}`;
 }
 
 /**

@@ -30,16 +30,14 @@ export function insteadOfTabs(session) {
 export function banner(session) {
   const { state, failure } = session.now;
   const kernel = kernelState();
-  if (state === 'lost' || state === 'refused') {
-    return notice('failure', t('session.lost'), failure, () => session.open());
-  }
-  if (state === 'crashed') return notice('warn', t('session.crashed'), failure);
-  if (kernel.state === 'failed' || kernel.state === 'stopped') {
-    return notice('failure', t(`kernel.${kernel.state}`), kernel.failure);
-  }
+  if (kernel.state === 'failed' || kernel.state === 'stopped') return nothing; // the shell says so
   if (session.wasPrepared && !FINE.has(kernel.state)) {
-    return notice('warn', t('session.kernelAway'), kernel.failure);
+    return notice('warn', t('session.kernelAway'), null, spinner());
   }
+  if (state === 'lost' || state === 'refused') {
+    return notice('failure', t('session.lost'), failure, retryButton(session));
+  }
+  if (state === 'crashed') return notice('warn', t('session.crashed'), failure, spinner());
   return nothing;
 }
 
@@ -54,23 +52,28 @@ export function noRepository() {
  * @param {'warn' | 'failure'} kind
  * @param {string} title
  * @param {unknown} failure
- * @param {() => void} [retry]
+ * @param {unknown} [action]
  */
-function notice(kind, title, failure, retry) {
+function notice(kind, title, failure, action = nothing) {
   const { sentence, detail } = failure ? explain(failure) : { sentence: '', detail: '' };
   return html`<div class="notice ${kind} session-banner" role="alert">
     <div class="notice-body">
       <p class="notice-title">${title}</p>
       ${failure ? html`<p class="notice-detail">${detail || sentence}</p>` : nothing}
     </div>
-    ${
-      retry
-        ? html`<button class="button small" type="button" @click=${retry}>
-            ${t('act.retry')}
-          </button>`
-        : html`<span class="spinner" aria-hidden="true" ?hidden=${kind === 'failure'}></span>`
-    }
+    ${action}
   </div>`;
+}
+
+/** @param {Session} session */
+function retryButton(session) {
+  return html`<button class="button small" type="button" @click=${() => session.open()}>
+    ${t('act.retry')}
+  </button>`;
+}
+
+function spinner() {
+  return html`<span class="spinner" aria-hidden="true"></span>`;
 }
 
 function toRepositories() {

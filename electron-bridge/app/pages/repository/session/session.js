@@ -36,7 +36,8 @@ export class Session {
         mine(({ failure }) => this.#apply({ type: 'lost', failure })),
       ),
       onKernelState(({ state }) => {
-        if (this.#isShown && state === 'running' && this.now.state === 'refused') this.open();
+        const isAway = this.now.state === 'refused' || this.now.state === 'lost';
+        if (this.#isShown && state === 'running' && isAway) this.open();
       }),
     ];
   }

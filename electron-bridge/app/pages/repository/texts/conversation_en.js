@@ -91,6 +91,7 @@ export const conversationEn = {
   'spoken.failed': 'The answer failed.',
   'spoken.interrupted': 'The answer was interrupted.',
 
+  'round.first': 'Looking for what the question names',
   'round.name': 'Round {number}',
   'round.found': { one: '{count} excerpt', other: '{count} excerpts' },
   'round.queries': 'Searched for',

@@ -86,6 +86,7 @@ export const conversationZh = {
   'spoken.failed': '回答失败。',
   'spoken.interrupted': '回答被中断。',
 
+  'round.first': '查找问题中提到的内容',
   'round.name': '第 {number} 轮',
   'round.found': '{count} 个片段',
   'round.queries': '搜索了',

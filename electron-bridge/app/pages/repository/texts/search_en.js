@@ -141,6 +141,7 @@ export const searchEn = {
   'viewer.above': 'Show more above',
   'viewer.below': 'Show more below',
   'viewer.changed': 'The file has changed since; the marked lines may be others now.',
+  'viewer.gone': 'This file is not there any more: it was deleted, moved or renamed.',
   'viewer.asFound': 'As it was when it was found:',
   'search.save': 'Save this search',
   'search.unsave': 'Saved; click to forget it',

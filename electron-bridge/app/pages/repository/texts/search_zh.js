@@ -136,6 +136,7 @@ export const searchZh = {
   'viewer.above': '显示上方更多',
   'viewer.below': '显示下方更多',
   'viewer.changed': '文件之后有改动，标出的行可能已不同。',
+  'viewer.gone': '这个文件已不在：被删除、移动或改名了。',
   'viewer.asFound': '找到时的内容：',
   'search.save': '保存此搜索',
   'search.unsave': '已保存；点击取消',

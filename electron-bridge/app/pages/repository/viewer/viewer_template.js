@@ -101,11 +101,19 @@ function goToLine(viewer) {
  * @param {Shown} shown
  */
 function notices(viewer, shown) {
+  if (isGone(viewer.failure)) {
+    return html`<p class="notice warn viewer-notice" role="alert">${t('viewer.gone')}</p>`;
+  }
   if (viewer.failure) {
     return html`<div class="viewer-notice">${failureState(viewer.failure)}</div>`;
   }
   if (!isChanged(viewer.pages, shown)) return nothing;
   return html`<p class="notice warn viewer-notice">${t('viewer.changed')}</p>`;
+}
+
+/** The kernel's code for each path that leads to no file. @param {unknown} failure */
+function isGone(failure) {
+  return /** @type {any} */ (failure)?.code === 'INVALID_PATH';
 }
 
 /**
