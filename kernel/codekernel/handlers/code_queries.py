@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from msgspec import structs
-
 from codekernel.agent.change_impact import DEFAULT_IMPACT_DEPTH, find_impact
 from codekernel.agent.code_queries import RepositoryContext, find_history, parse_place
 from codekernel.agent.tool_policy import ToolError
@@ -65,8 +63,18 @@ def _describe_caller(each: ReachedDefinition) -> ReachedEntry:
 
 
 def _describe_test(each: RankedTest) -> ReachedTest:
-    called = _describe_caller(ReachedDefinition(each.place, each.distance, each.certainty))
-    return ReachedTest(**structs.asdict(called), score=each.score, reasons=list(each.reasons))
+    place = each.place
+    return ReachedTest(
+        name=place.name,
+        kind=place.kind,
+        file_path=encode_path(place.path),
+        first_line=place.first_line,
+        last_line=place.last_line,
+        distance=each.distance,
+        certainty=each.certainty,
+        score=round(each.score, 3),
+        reasons=list(each.reasons),
+    )
 
 
 @session_router.handles(GetLineHistory, lane=Lane.OWN_THREAD)
