@@ -55,7 +55,7 @@ from impact_suites import (
 from kernel_searchers import Static
 from rival_venv import RivalMissing
 
-FIRST = (5, 10, 20)
+FIRST = (5, 10)
 DEFAULT_COMMITS = 10
 DEFAULT_JOBS = 2
 # A commit that touches more is a mass edit.

@@ -29,7 +29,6 @@ from codekernel.storage.user_data import open_user_data
 
 # Of each list of an impact; --json has all.
 MAX_ROWS = 60
-MAX_TESTS = 20
 
 _SHORT_ID = 9
 
@@ -155,7 +154,7 @@ def _format_impact(printer: _PlacePrinter, reply: Fields) -> Iterator[str]:
     for distance, group in groupby(callers, lambda each: each["distance"]):
         yield f"{distance} call{'s' if distance > 1 else ''} away:"
         yield from _format_rows(printer, list(group))
-    yield from _format_tests(printer, tests[:MAX_TESTS], len(tests) + reply["weakTests"])
+    yield from _format_tests(printer, tests, len(tests) + reply["weakTests"])
     files = len({each["filePath"] for each in callers})
     yield f"{len(callers)} definitions in {files} files, within {reply['depth']} calls"
     if reply["leftOut"]:

@@ -24,7 +24,6 @@ MAX_CALLS_DEPTH = 6
 
 # Of an impact; few of those that are farther matter.
 MAX_SHOWN_CALLERS = 40
-MAX_SHOWN_TESTS = 20
 
 _CERTAIN = "certain"
 
@@ -120,10 +119,9 @@ def format_impact(impact: ChangeImpact, depth: int) -> Iterator[str]:
     if len(impact.callers) > MAX_SHOWN_CALLERS:
         yield f"- {len(impact.callers) - MAX_SHOWN_CALLERS} more"
     every = len(impact.tests) + len(impact.weak_tests)
-    shown = impact.tests[:MAX_SHOWN_TESTS]
-    if shown:
-        yield f"tests, {len(shown)} of {every} with any evidence, strongest first:"
-        yield from map(_format_test, shown)
+    if impact.tests:
+        yield f"tests, {len(impact.tests)} of {every} with any evidence, strongest first:"
+        yield from map(_format_test, impact.tests)
     else:
         yield "tests: none found"
     if impact.left_out:
