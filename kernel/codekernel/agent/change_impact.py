@@ -163,8 +163,21 @@ def locate_change(text: str, context: CodeContext) -> list[ChangedCode]:
     changed = "\n".join(lines[place.first_line - 1 : place.last_line])
     names = [found["name"] for line in changed.split("\n") if (found := _ASSIGNED.match(line))]
     if not names:
-        raise ToolError(f"{place} is in no definition.")
+        raise ToolError(f"{place} is in no definition.{_name_nearest(place, symbols)}")
     return [ChangedCode(name, place, "variable", changed) for name in dict.fromkeys(names)]
+
+
+def _name_nearest(place: CodePlace, symbols: Sequence[Symbol]) -> str:
+    def count_lines(symbol: Symbol) -> int:
+        return min(
+            abs(symbol.first_line - place.last_line), abs(symbol.last_line - place.first_line)
+        )
+
+    if not symbols:
+        return ""
+    nearest = min(symbols, key=count_lines)
+    lines = CodePlace(place.path, nearest.first_line, nearest.last_line)
+    return f" The nearest is {'.'.join(nearest.names)} {lines}."
 
 
 def _list_outer_names(symbol: Symbol) -> Iterable[tuple[str, ...]]:
