@@ -1140,11 +1140,15 @@ export interface GetGenerationModelsReply {
   currency?: string;
 }
 
-/** Nearest first; `unseen` says what no call graph sees, so that nothing is a promise. */
+/**
+ * Callers nearest first, tests strongest first. `unseen` says what no call graph sees, so that
+ * nothing is a promise.
+ */
 export interface GetImpactReply {
   changed: CodeDefinition[];
   callers: ReachedEntry[];
-  tests: ReachedEntry[];
+  tests: ReachedTest[];
+  weakTests: number;
   depth: number;
   leftOut: number;
   behind: number;
@@ -1477,6 +1481,22 @@ export interface ReachedEntry {
   lastLine: number;
   distance: number;
   certainty: string;
+}
+
+/**
+ * A test; `distance` is 0 and `certainty` empty where no call is known. `reasons` say what else
+ * speaks for it; `score` compares tests of one answer.
+ */
+export interface ReachedTest {
+  name: string;
+  kind: string;
+  filePath: string;
+  firstLine: number;
+  lastLine: number;
+  distance: number;
+  certainty: string;
+  score: number;
+  reasons: string[];
 }
 
 /** In the order of their numbers; `reset` if `epoch` was not the present one. */

@@ -2,98 +2,75 @@
 
 Real commits of public repositories that change code and tests: the tests of the commit run once as
 they are and once with the code before it, and those that fail only then are what a change of these
-lines can break. Impact is asked for the changed lines at the commit. The tests compared are those
-of the test files that the commit touches; one that cannot be collected with the old code (a name is
-missing) takes its commit with it. DIR holds git directories as ``../shared/bench/checkout.py`` has
-them. Beside it two plain ways: tests whose text has the name of a changed definition, and all.
+lines can break. Impact is asked for the changed lines at the commit. The tests that run are those
+of the test files that the commit touches, in Go those of all packages; a commit whose tests cannot
+be built with the old code (a name is missing) is tried the other way round: the tests before it,
+with the code before it and with the new one, and impact is asked for the lines that will change.
+Recall of the first so many counts places in the whole list, precision only tests that ran.
+DIR holds git directories as ``../shared/bench/checkout.py`` has them. Beside it three plain ways:
+all that calls reach, tests whose text has the name of a changed definition, and all.
 """
 
 import argparse
-import ast
 import re
 import subprocess
 import sys
 import tarfile
 import tempfile
-import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from callchain_index import indexed
-from codekernel.agent.code_queries import RepositoryContext, find_impact
+from codekernel.agent.change_impact import (
+    DEFAULT_IMPACT_DEPTH,
+    ChangeImpact,
+    find_impact,
+    list_tests,
+)
+from codekernel.agent.code_queries import RepositoryContext
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
+from codekernel.callgraph.graph import CallGraph
+from codekernel.callgraph.test_ranking import RankedTest
+from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import CancelToken
-from rival_venv import RivalMissing, environment
+from codekernel.domain.index import Hit
+from impact_suites import (
+    SUITES,
+    TUNED_ON,
+    Suite,
+    TestName,
+    Unusable,
+    is_code,
+    is_test_file,
+    prepare,
+    run_tests,
+)
+from kernel_searchers import Static
+from rival_venv import RivalMissing
 
-DEPTHS = (1, 3, 6)
-DEFAULT_COMMITS = 25
-DEFAULT_JOBS = 4
+FIRST = (5, 10)
+DEFAULT_COMMITS = 10
+DEFAULT_JOBS = 2
 # A commit that touches more is a mass edit.
 MAX_SOURCE_FILES = 8
 MAX_TEST_FILES = 6
-TEST_TIMEOUT_SECONDS = 240.0
-# A test that asks the network, which there may not be.
-CASE_TIMEOUT_SECONDS = 3
+# Newest first; older ones do not run with today's Python and packages.
+MAX_TRIED = 60
 ASK_SECONDS = 120.0
 
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(?P<first>\d+)(?:,(?P<count>\d+))? @@", re.MULTILINE)
+_HUNK = re.compile(
+    r"^@@ -(?P<old>\d+)(?:,(?P<gone>\d+))? \+(?P<new>\d+)(?:,(?P<come>\d+))? @@", re.MULTILINE
+)
 
-
-class Suite(NamedTuple):
-    """A repository whose tests can run from a folder."""
-
-    name: str
-    mirror: str
-    sources: Sequence[str]
-    requirements: Sequence[str]
-    environ: tuple[tuple[str, str], ...] = ()
-    options: Sequence[str] = ()
-
-
-SUITES = (
-    Suite(
-        "requests",
-        "psf+requests",
-        ("src/requests/", "requests/"),
-        ("pytest<9", "pytest-timeout",
-         "pytest-httpbin", "pytest-mock", "trustme", "PySocks", "urllib3",
-         "chardet<6", "idna", "certifi", "charset_normalizer"),
-    ),
-    Suite(
-        "aiohttp",
-        "aio-libs+aiohttp",
-        ("aiohttp/",),
-        ("pytest<9", "pytest-timeout",
-         "pytest-mock", "pytest-aiohttp", "re-assert", "freezegun", "proxy.py",
-         "trustme", "Brotli", "blockbuster", "isal", "aiosignal", "attrs", "frozenlist",
-         "multidict", "yarl", "propcache", "aiohappyeyeballs", "aiodns", "python-on-whales",
-         "setuptools-git", "typing_extensions", "async-timeout", "pytest-codspeed",
-         "backports.zstd", "zlib-ng", "pytest-xdist"),
-        (("AIOHTTP_NO_EXTENSIONS", "1"),),
-        ("-p", "no:aiohttp"),  # its own tests load the plugin by another name
-    ),
-    Suite(
-        "fastapi",
-        "fastapi+fastapi",
-        ("fastapi/",),
-        ("pytest<9", "pytest-timeout",
-         "starlette", "pydantic", "httpx", "anyio[trio]", "dirty-equals", "flask",
-         "python-multipart", "PyJWT", "inline-snapshot", "annotated-doc", "typing-inspection",
-         "email-validator", "jinja2", "orjson", "ujson", "sqlmodel", "pyyaml", "itsdangerous",
-         "passlib", "pydantic-settings", "pydantic-extra-types"),
-    ),
-)  # fmt: skip
-
-# The file of a test, and its name with its class.
-TestName = tuple[str, str]
+# Whether a test of a commit passes.
+Outcomes = dict[TestName, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +82,14 @@ class Commit:
     tests: Sequence[str]
 
 
+class Place(NamedTuple):
+    """A repository, its git directory, and the program that runs its tests."""
+
+    suite: Suite
+    mirror: Path
+    program: Path
+
+
 @dataclass(slots=True)
 class Counts:
     """What a way to choose tests found, summed over commits."""
@@ -112,14 +97,17 @@ class Counts:
     failing: int = 0
     chosen: int = 0
     right: int = 0
+    mean_recall: float = 0.0
     commits: int = 0
     commits_found: int = 0
 
-    def add(self, chosen: set[TestName], failing: set[TestName]) -> None:
-        """Count one commit."""
+    def add(self, chosen: set[TestName], commit: "Comparison") -> None:
+        """Count one commit; whether a test that did not run fails is not known."""
+        failing = commit.failing
         right = len(chosen & failing)
         self.failing += len(failing)
-        self.chosen += len(chosen)
+        self.chosen += len(chosen & commit.tests)
+        self.mean_recall += right / len(failing)
         self.right += right
         self.commits += 1
         self.commits_found += bool(right)
@@ -127,9 +115,10 @@ class Counts:
     def format_row(self, name: str) -> str:
         """Return a row of the table."""
         recall = self.right / self.failing if self.failing else 0.0
+        mean = self.mean_recall / self.commits if self.commits else 0.0
         precision = self.right / self.chosen if self.chosen else 0.0
         found = f"{self.commits_found} of {self.commits}"
-        return f"| {name} | {recall:.2f} | {precision:.2f} | {found} | {self.chosen} |"
+        return f"| {name} | {recall:.2f} | {mean:.2f} | {precision:.2f} | {found} | {self.chosen} |"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +126,16 @@ class Comparison:
     """What a commit shows: the tests that fail, and those that each way chooses."""
 
     failing: set[TestName]
+    # All tests that ran.
+    tests: set[TestName]
     ways: dict[str, set[TestName]]
-    # Changed lines that are in no definition.
-    outside: int
 
     def describe(self) -> str:
         """Return a line about it."""
-        chosen = (f"{len(it & self.failing)} of {len(it)}: {way}" for way, it in self.ways.items())
+        chosen = (
+            f"{len(it & self.failing)} of {len(it)}: {way}"
+            for way, it in islice(self.ways.items(), 3)
+        )
         return f"{len(self.failing)} fail; {', '.join(chosen)}"
 
 
@@ -153,21 +145,15 @@ class Tally:
 
     ways: dict[str, Counts] = field(default_factory=dict)
     dropped: Counter[str] = field(default_factory=Counter)
-    outside: int = 0
 
     def add(self, commit: Comparison) -> None:
         """Count one commit."""
-        self.outside += commit.outside
         for way, chosen in commit.ways.items():
-            self.ways.setdefault(way, Counts()).add(chosen, commit.failing)
+            self.ways.setdefault(way, Counts()).add(chosen, commit)
 
     def drop(self, reason: str) -> None:
         """Count a commit that is not compared."""
         self.dropped[reason] += 1
-
-
-class Unusable(Exception):
-    """A commit that says nothing; the message is the reason."""
 
 
 def main() -> int:
@@ -178,43 +164,46 @@ def main() -> int:
     parser.add_argument("--commits", type=int, default=DEFAULT_COMMITS, help="of each repository")
     parser.add_argument("--jobs", type=int, default=DEFAULT_JOBS, help="commits at a time")
     options = parser.parse_args()
-    total = Tally()
+    tuned, held_out = Tally(), Tally()
     try:
         for suite in SUITES:
             if suite.name in options.only:
+                total = tuned if suite.name in TUNED_ON else held_out
                 measure_suite(suite, options.mirrors / suite.mirror / "repo", options, total)
     except KeyboardInterrupt:
         print("interrupted: what was measured until then")
-    print_tally(total)
+    for title, tally in (("tuned on", tuned), ("had no part in the tuning", held_out)):
+        print(f"\nRepositories that it was {title}:" if tally is tuned else f"\nThat {title}:")
+        print_tally(tally)
     return 0
 
 
 def measure_suite(suite: Suite, mirror: Path, options: argparse.Namespace, total: Tally) -> None:
     """Compare the newest usable commits of one repository, several at a time: tests wait a lot."""
     try:
-        python = environment(f"impact-{suite.name}", suite.requirements)
+        place = Place(suite, mirror, prepare(suite))
     except RivalMissing as error:
         print(f"{suite.name}: {error}")
         return
     used = 0
-    commits = list_commits(suite, mirror)
+    commits = islice(list_commits(suite, mirror), MAX_TRIED)
+    model = Static()
     with ThreadPoolExecutor(options.jobs) as pool:
         while used < options.commits and (batch := list(islice(commits, options.jobs))):
-            for commit, outcome in zip(
-                batch, pool.map(partial(try_commit, suite, mirror, python), batch), strict=True
-            ):
+            tried = pool.map(partial(try_commit, place, model), batch)
+            for commit, outcome in zip(batch, tried, strict=True):
                 if isinstance(outcome, str):
-                    total.drop(outcome)
+                    total.dropped[outcome] += 1
                 elif used < options.commits:
                     used += 1
                     total.add(outcome)
                     print(f"{suite.name} {commit.identity[:10]}: {outcome.describe()}", flush=True)
 
 
-def try_commit(suite: Suite, mirror: Path, python: Path, commit: Commit) -> "Comparison | str":
+def try_commit(place: Place, model: Static, commit: Commit) -> "Comparison | str":
     """Return what a commit shows, or why it shows nothing."""
     try:
-        return measure_commit(suite, mirror, commit, python)
+        return measure_commit(place, commit, model)
     except Unusable as error:
         return str(error)
 
@@ -222,12 +211,12 @@ def try_commit(suite: Suite, mirror: Path, python: Path, commit: Commit) -> "Com
 def print_tally(tally: Tally) -> None:
     """Print the table."""
     counts = next(iter(tally.ways.values()), Counts())
-    print(f"{counts.commits} commits, {counts.failing} tests that fail with the code before them")
-    print("| way | recall | precision | commits with a failing test found | tests named |")
-    print("|---|---|---|---|---|")
+    print(f"{counts.commits} commits, {counts.failing} tests that fail")
+    print("| way | recall | mean of commits | precision | commits with one found | tests named |")
+    print("|---|---|---|---|---|---|")
     for way, each in tally.ways.items():
         print(each.format_row(way))
-    print(f"changed lines in no definition: {tally.outside}; not compared: {dict(tally.dropped)}")
+    print(f"not compared: {dict(tally.dropped)}")
 
 
 def git(mirror: Path, *words: str) -> str:
@@ -241,55 +230,77 @@ def git(mirror: Path, *words: str) -> str:
 
 def list_commits(suite: Suite, mirror: Path) -> Iterator[Commit]:
     """Yield the commits that change code and tests, newest first."""
-    for identity in git(mirror, "log", "--no-merges", "--format=%H", "HEAD", "--", "tests").split():
+    for identity in git(mirror, "log", "--no-merges", "--format=%H", "HEAD").split():
         with suppress(Unusable):
             rows = git(mirror, "diff", "--name-status", "--no-renames", f"{identity}^", identity)
-            pairs = [row.split("\t", 1) for row in rows.splitlines() if row.endswith(".py")]
-            sources = [path for _, path in pairs if path.startswith(tuple(suite.sources))]
-            tests = [
-                path
-                for status, path in pairs
-                if status != "D" and Path(path).name.startswith("test_") and "tests/" in path
-            ]
+            pairs = [row.split("\t", 1) for row in rows.splitlines()]
+            sources = [path for _, path in pairs if is_code(suite, path)]
+            tests = [path for status, path in pairs if status != "D" and is_test_file(suite, path)]
             if 0 < len(sources) <= MAX_SOURCE_FILES and 0 < len(tests) <= MAX_TEST_FILES:
                 yield Commit(identity, sources, tests)
 
 
-def measure_commit(suite: Suite, mirror: Path, commit: Commit, python: Path) -> Comparison:
+def measure_commit(place: Place, commit: Commit, model: Static) -> Comparison:
     """Run the tests twice and ask for the impact. Raises Unusable."""
     with tempfile.TemporaryDirectory(prefix="codekernel-impact-") as name:
-        folder = Path(name) / "repo"
-        folder.mkdir()
-        packed = folder.with_suffix(".tar")
-        git(mirror, "archive", f"--output={packed}", commit.identity)
-        with tarfile.open(packed) as archive:
-            archive.extractall(folder, filter="data")
-        run = partial(run_tests, suite, folder, python, commit.tests)
-        after = run()
-        passed = {test for test, is_good in after.items() if is_good}
-        if not passed:
-            raise Unusable("no test passes as it is")
-        new = [folder / path for path in commit.sources if (folder / path).is_file()]
-        texts = {file: file.read_bytes() for file in new}
-        for path in commit.sources:
-            revert(mirror, commit, folder, path)
-        before = run()
-        for file, text in texts.items():
-            file.write_bytes(text)
-        uncollected = {file for file, _ in passed} - {file for file, _ in before}
-        if uncollected:
-            raise Unusable("the tests need a name that the old code lacks")
-        failing = {test for test in passed if before.get(test) is False}
-        if not failing:
-            raise Unusable("no test fails with the old code")
-        places = list(list_changed_places(mirror, commit))
-        return compare(folder, places, passed, failing)
+        new, old = Path(name) / "new", Path(name) / "old"
+        extract(place.mirror, commit.identity, new)
+        try:
+            passed, failing = find_failing(place, commit, new, f"{commit.identity}^")
+        except Unusable:
+            # Tests that need what the commit adds: those before it then, and what it breaks.
+            extract(place.mirror, f"{commit.identity}^", old)
+            passed, failing = find_failing(place, commit, old, commit.identity)
+        folder = old if old.exists() else new
+        lines = list(list_changed_places(place.mirror, commit, is_before=folder is old))
+        if not lines:
+            raise Unusable("nothing to ask for")
+        return Comparison(failing, passed, compare_ways(folder, lines, passed, model))
 
 
-def revert(mirror: Path, commit: Commit, folder: Path, path: str) -> None:
-    """Write a file as it was before the commit."""
+def extract(mirror: Path, identity: str, folder: Path) -> None:
+    """Write the files of a commit into a folder."""
+    folder.mkdir()
+    packed = folder.with_suffix(".tar")
+    git(mirror, "archive", f"--output={packed}", identity)
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+
+
+def find_failing(
+    place: Place, commit: Commit, folder: Path, other: str
+) -> tuple[set[TestName], set[TestName]]:
+    """Return the tests that pass here, and those of them that fail with the code of ``other``."""
+    files = [path for path in commit.tests if (folder / path).exists()]
+    outcomes = run_tests(place.suite, folder, place.program, files)
+    passed = {test for test, is_good in outcomes.items() if is_good}
+    if not passed:
+        raise Unusable("no test passes as it is")
+    texts = {
+        path: (folder / path).read_bytes() if (folder / path).is_file() else None
+        for path in commit.sources
+    }
+    for path in commit.sources:
+        write_as_of(place.mirror, other, folder, path)
+    changed = run_tests(place.suite, folder, place.program, files)
+    for path, text in texts.items():
+        if text is None:
+            (folder / path).unlink(missing_ok=True)
+        else:
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(text)
+    if {file for file, _ in passed} - {file for file, _ in changed}:
+        raise Unusable("the tests need a name that the other code lacks")
+    failing = {test for test in passed if changed.get(test) is False}
+    if not failing:
+        raise Unusable("no test fails with the other code")
+    return passed, failing
+
+
+def write_as_of(mirror: Path, identity: str, folder: Path, path: str) -> None:
+    """Write a file as it is in a commit."""
     try:
-        text = git(mirror, "show", f"{commit.identity}^:{path}")
+        text = git(mirror, "show", f"{identity}:{path}")
     except Unusable:
         (folder / path).unlink(missing_ok=True)
     else:
@@ -297,100 +308,76 @@ def revert(mirror: Path, commit: Commit, folder: Path, path: str) -> None:
         (folder / path).write_text(text, encoding="utf-8")
 
 
-def run_tests(
-    suite: Suite, folder: Path, python: Path, files: Sequence[str]
-) -> dict[TestName, bool]:
-    """Return which tests pass, of all cases of a test together. Raises Unusable."""
-    report = folder.parent / "report.xml"
-    report.unlink(missing_ok=True)
-    options = ["-q", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "filterwarnings=default",
-               f"--timeout={CASE_TIMEOUT_SECONDS}"]  # fmt: skip
-    command = [str(python), "-m", "pytest", *options, "--continue-on-collection-errors",
-               f"--junitxml={report}", *suite.options, *files]  # fmt: skip
-    environ = {
-        "PATH": "/usr/bin:/bin",
-        "HOME": str(folder.parent),
-        "PYTHONPATH": f"{folder / 'src'}:{folder}",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **dict(suite.environ),
-    }
+def compare_ways(
+    folder: Path, places: Sequence[str], tests: set[TestName], model: Static
+) -> dict[str, set[TestName]]:
+    """Return what each way chooses."""
+    handle = model.index(folder)
+    index, searcher = handle
+    graph = CallGraph(index.store.folder, index.store.catalog)
+
+    def search(query: str, limit: int) -> list[Hit]:
+        return searcher.search(query, limit)
+
+    def ask(query: CallChainQuery, cancel: CancelToken, _seconds: float) -> CallChainResult:
+        return graph.ask(query, cancel, ASK_SECONDS)
+
+    context = RepositoryContext(WorkspaceRoot.from_path(folder), search, ask, CancelToken())
     try:
-        subprocess.run(command, cwd=folder, env=environ, check=False, capture_output=True,
-                       timeout=TEST_TIMEOUT_SECONDS)  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise Unusable("the tests take too long") from None
-    if not report.exists():
-        raise Unusable("the tests do not start")
-    return read_report(report, files)
+        impact = find_impact_of_lines(places, context)
+        ways = {"impact": name_tests(impact.tests)}
+        for count in FIRST:
+            ways[f"impact, the first {count}"] = name_tests(impact.tests[:count])
+        every = (*impact.tests, *impact.weak_tests)
+        reached = [each for each in every if each.distance]
+        ways[f"all that calls reach within {DEFAULT_IMPACT_DEPTH}"] = name_tests(reached)
+        ways["its text names what changed"] = find_naming(context, tests, impact)
+    finally:
+        graph.close()
+        model.close(handle)
+    ways["all tests that ran"] = tests
+    return ways
 
 
-def read_report(report: Path, files: Sequence[str]) -> dict[TestName, bool]:
-    """Return which tests pass; one that was skipped is not among them."""
-    modules = {path.removesuffix(".py").replace("/", "."): path for path in files}
-    found: dict[TestName, bool] = {}
-    for case in ET.parse(report).iter("testcase"):  # noqa: S314 - pytest wrote it
-        owner = case.get("classname", "")
-        module = next((it for it in modules if owner == it or owner.startswith(f"{it}.")), None)
-        if module is None or case.find("skipped") is not None:
-            continue
-        scope = owner.removeprefix(module).strip(".")
-        name = case.get("name", "").partition("[")[0]
-        test = modules[module], f"{scope}.{name}" if scope else name
-        is_good = case.find("failure") is None and case.find("error") is None
-        found[test] = found.get(test, True) and is_good
-    return found
+def find_impact_of_lines(places: Sequence[str], context: RepositoryContext) -> ChangeImpact:
+    """Return the impact of the places that are in code. Raises Unusable."""
+    usable = []
+    for place in places:
+        with suppress(ToolError):
+            find_impact([place], 1, context)
+            usable.append(place)
+    if not usable:
+        return ChangeImpact((), (), ())
+    return find_impact(usable, DEFAULT_IMPACT_DEPTH, context)
 
 
-def compare(
-    folder: Path, places: Sequence[str], tests: set[TestName], failing: set[TestName]
-) -> Comparison:
-    """Return what each way chooses among the tests."""
-    ways: dict[str, set[TestName]] = {}
-    changed: set[str] = set()
-    outside = 0
-    with indexed(folder) as index:
-        context = RepositoryContext(
-            WorkspaceRoot.from_path(folder),
-            lambda _query, _limit: [],
-            lambda query, cancel, _seconds: index.graph.ask(query, cancel, ASK_SECONDS),
-            CancelToken(),
-        )
-        for depth, place in product(DEPTHS, places):
-            chosen = ways.setdefault(f"impact, {depth} calls", set())
-            try:
-                impact, _ = find_impact(place, depth, context)
-            except ToolError:
-                outside += depth == DEPTHS[0]
-                continue
-            changed |= {each.name for each in impact.changed}
-            chosen |= {(each.place.path, each.place.name) for each in impact.tests} & tests
-    ways["its text names what changed"] = {it for it in tests if is_named(folder, it, changed)}
-    ways["all tests of the touched files"] = tests
-    return Comparison(failing, ways, outside)
+def name_tests(tests: Sequence[RankedTest]) -> set[TestName]:
+    """Return the names of tests."""
+    return {(each.place.path, each.place.name) for each in tests}
 
 
-def list_changed_places(mirror: Path, commit: Commit) -> Iterator[str]:
-    """Yield the changed lines of the code as places."""
+def find_naming(
+    context: RepositoryContext, tests: set[TestName], impact: ChangeImpact
+) -> set[TestName]:
+    """Return the tests that have the name of a changed definition in their text."""
+    changed = {each.name.rpartition(".")[2] for each in impact.changed}
+    return {
+        (path, test.place.name)
+        for path in {path for path, _ in tests}
+        for test in list_tests(path, context)
+        if not changed.isdisjoint(re.findall(r"\w+", test.text))
+    }
+
+
+def list_changed_places(mirror: Path, commit: Commit, *, is_before: bool) -> Iterator[str]:
+    """Yield the lines of the code that a commit made, or those that it is about to change."""
     for path in commit.sources:
         changes = git(mirror, "diff", "-U0", f"{commit.identity}^", commit.identity, "--", path)
         for hunk in _HUNK.finditer(changes):
-            first, count = int(hunk["first"]), int(hunk["count"] or 1)
+            first = int(hunk["old" if is_before else "new"])
+            count = int(hunk["gone" if is_before else "come"] or 1)
             if first:
                 yield f"{path}:{first}-{first + max(count, 1) - 1}"
-
-
-def is_named(folder: Path, test: TestName, changed: set[str]) -> bool:
-    """Return whether a test has the name of a changed definition in its text."""
-    path, name = test
-    text = (folder / path).read_text(encoding="utf-8", errors="replace")
-    wanted = name.rpartition(".")[2]
-    bodies = [
-        ast.get_source_segment(text, node) or ""
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == wanted
-    ]
-    words = {word for body in bodies for word in re.findall(r"\w+", body)}
-    return not words.isdisjoint(each.rpartition(".")[2] for each in changed)
 
 
 if __name__ == "__main__":

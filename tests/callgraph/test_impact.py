@@ -1,6 +1,6 @@
-"""What a change reaches: each caller once, by its shortest way, and tests apart."""
+"""What a change reaches: each caller once, by its shortest way."""
 
-from codekernel.callgraph.impact import compute_impact
+from codekernel.callgraph.impact import join_callers
 from codekernel.domain.call_graph import (
     CallChainNode,
     CallChainQuery,
@@ -24,29 +24,27 @@ def answer(name: str, *steps: CallChainStep, behind: int = 0) -> CallChainResult
     return CallChainResult(CallChainQuery(name), (chain,), behind=behind)
 
 
-def is_test(path: str) -> bool:
-    return path.startswith("test")
-
-
-def test_the_shortest_way_counts_and_tests_are_apart() -> None:
+def test_the_shortest_way_counts_and_users_are_one_call_away() -> None:
     far = node("far", "b.py")
     tested = node("test_it", "test_a.py")
-    impact = compute_impact(
+    reached = join_callers(
         [
             answer("x", step(node("near", "b.py", 5), step(far, step(tested)))),
             answer("y", step(far), behind=2),
         ],
-        is_test,
+        [answer("user", step(node("caller", "c.py")))],
     )
-    assert [place.name for place in impact.changed] == ["x", "y"]
-    assert [(each.place.name, each.distance) for each in impact.callers] == [
+    assert [place.name for place in reached.changed] == ["x", "y"]
+    assert [(each.place.name, each.distance) for each in reached.callers] == [
+        ("user", 1),
         ("far", 1),
         ("near", 1),
+        ("caller", 2),
+        ("test_it", 3),
     ]
-    assert [(each.place.name, each.distance) for each in impact.tests] == [("test_it", 3)]
-    assert impact.behind == 2
+    assert reached.behind == 2
 
 
 def test_what_changes_itself_is_no_caller_and_what_was_left_out_is_counted() -> None:
-    impact = compute_impact([answer("x", step(node("x"), more=3))], is_test)
-    assert (impact.callers, impact.left_out) == ((), 3)
+    reached = join_callers([answer("x", step(node("x"), more=3))])
+    assert (reached.callers, reached.left_out) == ((), 3)

@@ -136,7 +136,7 @@ def test_impact_history_and_related_of_a_place(user_data: Path, projects: dict[s
     assert [each["name"] for each in impact["changed"]] == ["transfer_money"]
     assert [each["filePath"] for each in impact["tests"]] == ["test_bank.py"]
     shown = codekernel(user_data, bank, "impact", "transfer_money").stdout
-    assert "tests that reach it, 1:\n  test_bank.py:4  test_money" in shown
+    assert "tests, 1 of 1 with any evidence, strongest first:\n  test_bank.py:4" in shown
     history = codekernel(user_data, bank, "history", "bank.py:1-2").stdout
     assert "bank: begin" in history
     related = codekernel(user_data, bank, "related", "bank.py:1", "-l")

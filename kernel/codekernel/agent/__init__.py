@@ -14,6 +14,7 @@ Modules, in the order data meets them:
     tool.py             what a tool is, its context and its outcome
     tool_policy.py      permissions, policies, limits and the error of a failed call
     code_queries.py     questions about places in the code, as agents and people ask them
+    change_impact.py    what a change of places reaches: callers, and tests by evidence
     permission_rules.py  what a person has allowed for good
     edit_review.py      edits that wait for a person, whole or by hunks
     plan.py             the plan of tasks that the model keeps

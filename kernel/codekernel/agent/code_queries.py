@@ -1,7 +1,7 @@
 """Questions about places in the code, as agents and people ask them.
 
 What a question needs of a repository, places as they are written, definitions in files as they are
-now, what a change of a place reaches, and the commits behind it.
+now, who calls what is at a place, and the commits behind it.
 """
 
 import os
@@ -18,7 +18,6 @@ from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.tools.index_search import explain_no_call_chain
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.text_file import FileStates
-from codekernel.callgraph.impact import ChangeImpact, compute_impact
 from codekernel.chunking.outline import SourceLines, outline_text, split_lines
 from codekernel.domain.call_graph import (
     CallChainQuery,
@@ -29,7 +28,6 @@ from codekernel.domain.call_graph import (
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import UNKNOWN_LANGUAGE, detect_language
 from codekernel.errors import WrongParam
-from codekernel.search.boosts import classify_path
 from codekernel.search.filters import MAX_SUGGESTIONS, NEAR_MARK
 from codekernel.search.line_history import DEFAULT_COMMITS, LineHistory, read_line_history
 
@@ -205,48 +203,42 @@ def _split_name(name: str) -> list[str]:
     return [part for part in plain.split(".") if part] or [name]
 
 
-# So far a change is followed unless a depth is given: farther callers are seldom touched.
-DEFAULT_IMPACT_DEPTH = 3
-
-# Definitions of a file or of lines that are followed at once.
-MAX_CHANGED_DEFINITIONS = 30
-
-
-def find_impact(text: str, depth: int, context: CodeContext) -> tuple[ChangeImpact, int]:
-    """Return what a change reaches, and how many definitions of the place were not followed.
-
-    Raises ToolError.
-    """
-    answers, unread = ask_calls(text, CallDirection.CALLERS, depth, context)
-    return compute_impact(answers, lambda path: classify_path(path).is_test), unread
+# Definitions of a place that are followed at once.
+MAX_FOLLOWED_DEFINITIONS = 30
 
 
 def ask_calls(
     text: str, direction: CallDirection, depth: int, context: CodeContext
 ) -> tuple[list[CallChainResult], int]:
-    """Follow the calls of all definitions that are meant; as ``find_impact``."""
+    """Follow the calls of all definitions that are meant.
+
+    Returns how many definitions of the place were not followed, too. Raises ToolError.
+    """
     if context.call_chain is None or not text.strip():
         raise ToolError("Say of what: a name, Class.name, path:line or path.")
-    names = list_meant_names(text.strip(), context)
+    names, path = list_meant_names(text.strip(), context)
     answers = [
         context.call_chain(
-            CallChainQuery(name, direction, depth), context.cancel, context.limits.timeout_seconds
+            CallChainQuery(name, direction, depth, path=path),
+            context.cancel,
+            context.limits.timeout_seconds,
         )
-        for name in names[:MAX_CHANGED_DEFINITIONS]
+        for name in names[:MAX_FOLLOWED_DEFINITIONS]
     ]
     found = [answer for answer in answers if answer.chains]
     if not found:
         raise ToolError(explain_no_call_chain(answers[0]) + suggest_similar(text, context))
-    return found, max(0, len(names) - MAX_CHANGED_DEFINITIONS)
+    return found, max(0, len(names) - MAX_FOLLOWED_DEFINITIONS)
 
 
-def list_meant_names(text: str, context: CodeContext) -> list[str]:
-    """Return the name, or the names of the definitions at a place. Raises ToolError."""
-    if not any(mark in text for mark in "./:\\"):
-        return [text]
+def list_meant_names(text: str, context: CodeContext) -> tuple[list[str], str]:
+    """Return the name, or the names of the definitions at a place and its path.
+
+    Raises ToolError.
+    """
+    if not is_in_repository(text, context):
+        return [text], ""
     place = parse_place(text, context)
-    if not path_exists(context, place.path):
-        return [text]  # Class.name
     symbols = list(list_symbols(place.path, context))
     if place.first_line:
         around = [
@@ -258,7 +250,14 @@ def list_meant_names(text: str, context: CodeContext) -> list[str]:
         symbols = [each for each in around if each.depth == deepest]
     if not symbols:
         raise ToolError(f"{place} is in no definition.")
-    return list(dict.fromkeys(".".join(each.names) for each in symbols))
+    return list(dict.fromkeys(".".join(each.names) for each in symbols)), place.path
+
+
+def is_in_repository(text: str, context: CodeContext) -> bool:
+    """Return whether a text is a place in a file, and not Class.name. Raises ToolError."""
+    if not any(mark in text for mark in "./:\\"):
+        return False
+    return path_exists(context, parse_place(text, context).path)
 
 
 def find_history(

@@ -181,6 +181,8 @@ class CallGraph:
         if not names:
             return CallChainResult(question, (), behind=behind)
         subjects = self._find_subjects(names)
+        if question.path:
+            subjects = [one for one in subjects if one.path == question.path]
         if not subjects:
             calling = len(self._reader.find_calling_files(names[-1]))
             return CallChainResult(question, (), behind=behind, calling_files=calling)

@@ -1,6 +1,6 @@
-"""What a change of definitions reaches: their callers by distance, and the tests among them."""
+"""What a change of definitions reaches: their callers by distance, each by the shortest way."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from codekernel.domain.call_graph import CallChainNode, CallChainResult, CallChainSteps
@@ -19,46 +19,55 @@ class ReachedDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeImpact:
+class ReachedCallers:
     """Sorted by distance, then by place; ``left_out`` callers were not followed."""
 
     changed: tuple[CallChainNode, ...]
     callers: tuple[ReachedDefinition, ...]
-    tests: tuple[ReachedDefinition, ...]
     left_out: int = 0
     behind: int = 0  # files that have not been read yet
 
 
-def compute_impact(
-    answers: Iterable[CallChainResult], is_test: Callable[[str], bool]
-) -> ChangeImpact:
-    """Join the callers of all definitions that change."""
-    reached: dict[tuple[str, int, str], ReachedDefinition] = {}
-    changed: list[CallChainNode] = []
-    left_out = behind = 0
-
-    def walk(steps: CallChainSteps, distance: int) -> int:
-        missing = steps.more + steps.unread
-        for step in steps.steps:
-            place = step.place
-            key = place.path, place.first_line, place.name
-            known = reached.get(key)
-            if known is None or known.distance > distance:
-                reached[key] = ReachedDefinition(place, distance, step.certainty)
-            missing += walk(step.next, distance + 1)
-        return missing
-
-    for answer in answers:
-        behind = max(behind, answer.behind)
-        left_out += answer.more
-        for chain in answer.chains:
-            changed.append(chain.place)
-            left_out += walk(chain.callers, 1) if chain.callers else 0
-    own = {(place.path, place.first_line, place.name) for place in changed}
+def join_callers(
+    changed: Sequence[CallChainResult], users: Sequence[CallChainResult] = ()
+) -> ReachedCallers:
+    """Join the callers of all definitions that change, and of those that use what changes."""
+    joined = _JoinedCallers()
+    places = tuple(chain.place for answer in changed for chain in answer.chains)
+    behind = left_out = 0
+    for distance, answers in enumerate((changed, users)):
+        for answer in answers:
+            behind = max(behind, answer.behind)
+            left_out += answer.more
+            for chain in answer.chains:
+                joined.reach(chain.place, distance, "certain")
+                left_out += joined.walk(chain.callers, distance + 1) if chain.callers else 0
+    own = set(map(_identify, places))
     found = sorted(
-        (each for key, each in reached.items() if key not in own),
+        (each for key, each in joined.by_place.items() if key not in own),
         key=lambda each: (each.distance, each.place.path, each.place.first_line),
     )
-    tests = tuple(each for each in found if is_test(each.place.path))
-    callers = tuple(each for each in found if not is_test(each.place.path))
-    return ChangeImpact(tuple(changed), callers, tests, left_out, behind)
+    return ReachedCallers(places, tuple(found), left_out, behind)
+
+
+def _identify(place: CallChainNode) -> tuple[str, int, str]:
+    return place.path, place.first_line, place.name
+
+
+class _JoinedCallers:
+    def __init__(self) -> None:
+        self.by_place: dict[tuple[str, int, str], ReachedDefinition] = {}
+
+    def reach(self, place: CallChainNode, distance: int, certainty: str) -> None:
+        """Keep the shortest way."""
+        known = self.by_place.get(_identify(place))
+        if known is None or known.distance > distance:
+            self.by_place[_identify(place)] = ReachedDefinition(place, distance, certainty)
+
+    def walk(self, steps: CallChainSteps, distance: int) -> int:
+        """Reach all callers; return how many were not followed."""
+        missing = steps.more + steps.unread
+        for step in steps.steps:
+            self.reach(step.place, distance, step.certainty)
+            missing += self.walk(step.next, distance + 1)
+        return missing

@@ -119,7 +119,10 @@ class CallDirection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallChainQuery:
-    """``method`` is a name, or a name with those around it: ClassName.methodName."""
+    """``method`` is a name, or a name with those around it: ClassName.methodName.
+
+    With ``path`` only definitions in that file are meant.
+    """
 
     method: str
     direction: CallDirection = CallDirection.BOTH
@@ -127,6 +130,7 @@ class CallChainQuery:
     with_source: bool = False
     most_callers: int = MAX_CALLERS
     most_callees: int = MAX_CALLEES
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,12 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from codekernel.agent.code_queries import (
-    DEFAULT_IMPACT_DEPTH,
-    RepositoryContext,
-    find_history,
-    find_impact,
-    parse_place,
-)
+from codekernel.agent.change_impact import DEFAULT_IMPACT_DEPTH, find_impact
+from codekernel.agent.code_queries import RepositoryContext, find_history, parse_place
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.callgraph.impact import UNSEEN, ReachedDefinition
+from codekernel.callgraph.test_ranking import RankedTest
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import Hit
 from codekernel.domain.untrusted_text import encode_path
@@ -28,6 +24,7 @@ from codekernel.protocol.messages.code_queries import (
     GetLineHistoryReply,
     LineCommitEntry,
     ReachedEntry,
+    ReachedTest,
 )
 from codekernel.runtime.sessions import Session
 from codekernel.search.highlight import Highlighter, build_search_result
@@ -39,28 +36,44 @@ def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
     """Follow the callers of what changes."""
     depth = message.depth or DEFAULT_IMPACT_DEPTH
     with _explain_refusals():
-        impact, unread = find_impact(message.place, depth, _build_context(session))
-
-    def describe(each: ReachedDefinition) -> ReachedEntry:
-        place = each.place
-        return ReachedEntry(
-            name=place.name,
-            kind=place.kind,
-            file_path=encode_path(place.path),
-            first_line=place.first_line,
-            last_line=place.last_line,
-            distance=each.distance,
-            certainty=each.certainty,
-        )
-
+        impact = find_impact([message.place], depth, _build_context(session))
     return GetImpactReply(
         changed=list(map(CodeDefinition.from_node, impact.changed)),
-        callers=list(map(describe, impact.callers)),
-        tests=list(map(describe, impact.tests)),
+        callers=list(map(_describe_caller, impact.callers)),
+        tests=list(map(_describe_test, impact.tests)),
+        weak_tests=len(impact.weak_tests),
         depth=depth,
-        left_out=impact.left_out + unread,
+        left_out=impact.left_out,
         behind=impact.behind,
         unseen=UNSEEN,
+    )
+
+
+def _describe_caller(each: ReachedDefinition) -> ReachedEntry:
+    place = each.place
+    return ReachedEntry(
+        name=place.name,
+        kind=place.kind,
+        file_path=encode_path(place.path),
+        first_line=place.first_line,
+        last_line=place.last_line,
+        distance=each.distance,
+        certainty=each.certainty,
+    )
+
+
+def _describe_test(each: RankedTest) -> ReachedTest:
+    place = each.place
+    return ReachedTest(
+        name=place.name,
+        kind=place.kind,
+        file_path=encode_path(place.path),
+        first_line=place.first_line,
+        last_line=place.last_line,
+        distance=each.distance,
+        certainty=each.certainty,
+        score=round(each.score, 3),
+        reasons=list(each.reasons),
     )
 
 

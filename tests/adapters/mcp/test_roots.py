@@ -41,16 +41,26 @@ def test_only_a_client_with_roots_is_asked_and_old_answers_do_not_count() -> Non
     assert found == [[]]
 
 
+def test_a_client_without_roots_works_where_it_was_started() -> None:
+    found: list[object] = []
+    follower = RootsFollower(lambda: None, found.append)
+    follower.note_initialize({"capabilities": {}})
+    assert found == [()]
+
+
 class RawClient:
     """A client that answers ``roots/list``."""
 
-    def __init__(self, user_data: Path, cwd: Path, roots: list[Path]) -> None:
+    def __init__(
+        self, user_data: Path, cwd: Path, roots: list[Path], home: Path | None = None
+    ) -> None:
         self.roots = roots
+        home = home or cwd  # which is no project
         self._process = subprocess.Popen(
             [sys.executable, "-m", "codekernel", "mcp"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**bare_environment(user_data), "HOME": str(cwd), "USERPROFILE": str(cwd)},
+            env={**bare_environment(user_data), "HOME": str(home), "USERPROFILE": str(home)},
             cwd=cwd,
             text=True,
             encoding="utf-8",
@@ -143,3 +153,18 @@ def test_outside_of_a_project_and_without_roots_the_agent_is_told_what_to_do(
     client.send(method="notifications/roots/list_changed")
     assert "pass repo" in client.call("search", query="sell a basket")
     assert {tool["name"] for tool in client.request("tools/list")["tools"]} > {"search", "read"}
+
+
+@pytest.mark.slow
+def test_a_project_that_a_client_with_roots_was_started_in_is_not_indexed(
+    user_data: Path, projects: dict[str, Path]
+) -> None:
+    bank, shop = projects["bank"], projects["shop"]
+    client = RawClient(user_data, bank, [shop], home=bank.parent)
+    assert "shop.py:1-2" in client.call("symbols", name="sell_basket")
+    assert "sell_basket" in client.call("read", path=str(shop / "shop.py"))
+    assert 'no repository is called "bank"' in client.call("search", query="x", repo="bank")
+    client.roots = []
+    client.send(method="notifications/roots/list_changed")
+    assert "bank.py:1-2" in client.call("symbols", name="transfer_money")
+    client.close()

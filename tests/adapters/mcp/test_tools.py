@@ -67,7 +67,8 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
         chain = await call(client, "calls", symbol="add_route", direction="callers")
         assert "- begin main.py:4-5 calls at 5" in chain
         reached = await call(client, "calls", symbol="routing.py:1", direction="impact")
-        assert "reaches 1 definitions in 1 files and 0 tests" in reached
+        assert "reaches 1 definitions in 1 files, within 3 calls" in reached
+        assert "tests: none found" in reached
         like = await call(client, "search", like="routing.py:1")
         assert "session.py:" in like
         assert "routing.py:1-2" not in like
@@ -94,6 +95,7 @@ def test_every_tool_answers_and_every_mistake_is_an_error_of_the_tool(
         assert "Did you mean routing.py?" in await call_failing(
             client, "history", place="src/rooting.py:3"
         )
+        assert "Did you mean routing.py?" in await call_failing(client, "read", path="rooting.py")
         assert "Say which file" in await call_failing(client, "symbols")
         assert "no chat model is set up" in await call_failing(client, "ask", question="Why?")
         with pytest.raises(MCPError, match="There is no tool sing"):

@@ -228,13 +228,14 @@ def test_the_impact_of_a_change_names_callers_by_distance_and_tests(call: CallTo
     for symbol in ("Basket.check", "shop/basket.py:10"):
         answer = call("calls", symbol=symbol, direction="impact")
         assert "1 call away:\n- Basket.add shop/basket.py:5-7\n2 calls away:\n- sell" in answer
-        assert "tests:\n- test_a_sale tests/test_sale.py:4-5" in answer
+        assert "tests, 1 of 1 with any evidence, strongest first:" in answer
+        assert "- test_a_sale tests/test_sale.py:4-5 (3 calls away" in answer
         assert answer.splitlines()[-1].startswith("[not seen: dynamic dispatch")
     whole = call("calls", symbol="shop/sale.py", direction="impact")
-    assert "reaches 0 definitions in 0 files and 1 tests" in whole
-    assert "is in no definition" in call(
-        "calls", symbol="shop/sale.py:1", direction="impact", fails=True
-    )
+    assert "reaches 0 definitions in 0 files, within 3 calls" in whole
+    assert "- test_a_sale tests/test_sale.py:4-5 (1 call away" in whole
+    outside = call("calls", symbol="shop/sale.py:1", direction="impact", fails=True)
+    assert outside == "shop/sale.py:1 is in no definition. The nearest is sell shop/sale.py:4-6."
 
 
 def test_history_says_which_commits_made_lines_and_why(call: CallTool) -> None:

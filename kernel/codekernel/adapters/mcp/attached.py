@@ -66,21 +66,31 @@ def attach_mcp(
 
     def serve(lines: Iterator[Line]) -> None:
         # On a thread of the repository: the handshake does not wait for it.
-        opened = partial(_open_session, services, folder, supervisor, events, pipe)
-        repository = IndexedRepository(folder, opened if asked.folder else _refuse_no_folder)
+        wanted = threading.Event()
+
+        def open_session() -> OpenedIndex:
+            wanted.wait()
+            events.require_open()
+            return _open_session(services, folder, supervisor, events, pipe)
+
+        repository = IndexedRepository(folder, open_session if asked.folder else _refuse_no_folder)
         own = _make_tools(services, repository, supervisor)
         repositories = McpRepositories(
             own if asked.folder else None,
             services.repos,
             services.session_services.workspaces,
             partial(_make_workspace_tools, services),
+            wanted.set,
         )
+        if not asked.follow_roots:
+            wanted.set()
         roots = RootsFollower(repositories.expect_roots, repositories.set_roots)
         methods = make_methods(own, repositories)
         try:
             server.serve(methods, lines, roots if asked.follow_roots else None)
         finally:
             events.end("the client has ended")
+            wanted.set()
             repository.close()
 
     return ModeClient(info, pipe, supervisor, serve, has_unanswered=server.has_unanswered)

@@ -62,9 +62,15 @@ class McpRepositories:
         repos: RepoRegistry,
         workspaces: Workspaces,
         make_tools: MakeTools,
+        want_own: Callable[[], None] = lambda: None,
     ) -> None:
-        """``own`` are the tools of the client's folder, if that is a project."""
+        """``own`` are the tools of the client's folder, if that is a project.
+
+        ``want_own`` is called once it is clear that the client works there: one that names roots
+        may have been started anywhere, and nobody asked for an index of that.
+        """
         self._own = own
+        self._want_own = want_own
         self._repos = repos
         self._workspaces = workspaces
         self._make_tools = make_tools
@@ -85,6 +91,8 @@ class McpRepositories:
             except KernelError:  # it is gone, or no folder
                 continue
         self._roots = list(dict.fromkeys(found))
+        if not self._roots:
+            self._want_own()
         self._has_roots.set()
 
     def call(
@@ -132,6 +140,7 @@ class McpRepositories:
                 "codekernel was started outside of a project, and the client names none: pass repo"
                 " with a folder or the name of a repository, or start codekernel mcp --repo DIR"
             )
+        self._want_own()
         return self._own
 
     def _select(self, tool: str, arguments: Arguments, wanted: object) -> list[Repo]:
@@ -167,7 +176,7 @@ class McpRepositories:
         if not absolute:
             return None
         own = self._own.repository.folder if self._own else None
-        if own and own in absolute[0].parents:
+        if own and not self._roots and own in absolute[0].parents:
             return None
         around = [repo for repo in self._repos.list_all() if repo.path in absolute[0].parents]
         return max(around, key=lambda repo: len(repo.path.parts), default=None)
@@ -176,7 +185,7 @@ class McpRepositories:
     def _open(self, repo: Repo) -> Iterator[McpTools]:
         """Return the tools of a repository; those of the client's folder if it is that."""
         if self._own and self._own.repository.folder == repo.path:
-            yield self._own
+            yield self.get_own()
             return
         with self._workspaces.acquire(repo) as workspace:
             workspace.index.start(self._workspaces.build_plan())

@@ -28,11 +28,13 @@ class RootsFollower:
         self._number = 0
 
     def note_initialize(self, params: Params) -> None:
-        """Remember whether the client has roots."""
+        """Remember whether the client has roots; one that has none works where it was started."""
         capabilities = params.get("capabilities")
         self._has_roots = isinstance(capabilities, dict) and isinstance(
             capabilities.get("roots"), dict
         )
+        if not self._has_roots:
+            self._set_roots(())
 
     def note_notification(self, method: str, send: Send) -> None:
         """Ask for the roots when they are there, or have changed."""

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from codekernel.callgraph.test_ranking import explain_test
 from codekernel.cli.commands.search import build_hit
 from codekernel.cli.folder_session import FolderSession
 from codekernel.cli.kernel_access import open_kernel
@@ -153,11 +154,7 @@ def _format_impact(printer: _PlacePrinter, reply: Fields) -> Iterator[str]:
     for distance, group in groupby(callers, lambda each: each["distance"]):
         yield f"{distance} call{'s' if distance > 1 else ''} away:"
         yield from _format_rows(printer, list(group))
-    if tests:
-        yield f"tests that reach it, {len(tests)}:"
-        yield from _format_rows(printer, tests)
-    else:
-        yield "no test was found that reaches it by calls"
+    yield from _format_tests(printer, tests, len(tests) + reply["weakTests"])
     files = len({each["filePath"] for each in callers})
     yield f"{len(callers)} definitions in {files} files, within {reply['depth']} calls"
     if reply["leftOut"]:
@@ -165,6 +162,16 @@ def _format_impact(printer: _PlacePrinter, reply: Fields) -> Iterator[str]:
     if reply["behind"]:
         yield printer.fade(f"{reply['behind']} files are still being read: ask again")
     yield printer.fade(f"not seen: {reply['unseen']}")
+
+
+def _format_tests(printer: _PlacePrinter, tests: Sequence[Fields], every: int) -> Iterator[str]:
+    if not tests:
+        yield "no test was found for it"
+        return
+    yield f"tests, {len(tests)} of {every} with any evidence, strongest first:"
+    for each in tests:
+        why = explain_test(each["distance"], each["certainty"], each["reasons"])
+        yield f"  {printer.format_definition({**each, 'certainty': _CERTAIN})}  {printer.fade(why)}"
 
 
 def _format_rows(printer: _PlacePrinter, rows: Sequence[Fields]) -> Iterator[str]:

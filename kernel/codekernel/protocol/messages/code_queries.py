@@ -90,12 +90,27 @@ class ReachedEntry(ReplyData, frozen=True):
     certainty: str
 
 
+class ReachedTest(ReachedEntry, frozen=True):
+    """A test; ``distance`` is 0 and ``certainty`` empty where no call is known.
+
+    ``reasons`` say what else speaks for it; ``score`` compares tests of one answer.
+    """
+
+    score: float
+    reasons: list[str]
+
+
 class GetImpactReply(ReplyData, frozen=True):
-    """Nearest first; ``unseen`` says what no call graph sees, so that nothing is a promise."""
+    """Callers nearest first, tests strongest first.
+
+    ``unseen`` says what no call graph sees, so that nothing is a promise.
+    """
 
     changed: list[CodeDefinition]
     callers: list[ReachedEntry]
-    tests: list[ReachedEntry]
+    tests: list[ReachedTest]
+    # Tests that there is less evidence for.
+    weak_tests: int
     depth: int
     # Callers, and definitions of the place, that were not followed.
     left_out: int

@@ -1,15 +1,17 @@
 """The tool ``calls``: callers and callees of a definition, and what a change of it reaches."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 from typing import Annotated, ClassVar
 
-from codekernel.agent.code_queries import DEFAULT_IMPACT_DEPTH, CodePlace, ask_calls, find_impact
+from codekernel.agent.change_impact import DEFAULT_IMPACT_DEPTH, ChangeImpact, find_impact
+from codekernel.agent.code_queries import CodePlace, ask_calls
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolPermission
-from codekernel.callgraph.impact import UNSEEN, ChangeImpact, ReachedDefinition
+from codekernel.callgraph.impact import UNSEEN, ReachedDefinition
+from codekernel.callgraph.test_ranking import RankedTest
 from codekernel.domain.call_graph import (
     CallChainNode,
     CallChainResult,
@@ -20,8 +22,8 @@ from codekernel.protocol.tool_schema import limit_number
 
 MAX_CALLS_DEPTH = 6
 
-# Of each list of an impact.
-MAX_IMPACT_ROWS = 60
+# Of an impact; few of those that are farther matter.
+MAX_SHOWN_CALLERS = 40
 
 _CERTAIN = "certain"
 
@@ -60,12 +62,11 @@ def run_calls(arguments: CallsArguments, context: ToolContext) -> ToolOutcome:
     """Follow the calls of all definitions that are meant."""
     if arguments.direction is CallsDirection.IMPACT:
         depth = arguments.depth or DEFAULT_IMPACT_DEPTH
-        impact, unread = find_impact(arguments.symbol, depth, context)
-        rows = list(format_impact(impact, depth))
-    else:
-        direction, depth = CallDirection(arguments.direction), arguments.depth or 1
-        answers, unread = ask_calls(arguments.symbol, direction, depth, context)
-        rows = [row for answer in answers for row in _format_answer(answer)]
+        impact = find_impact([arguments.symbol], depth, context)
+        return make_success("\n".join(format_impact(impact, depth)))
+    direction, depth = CallDirection(arguments.direction), arguments.depth or 1
+    answers, unread = ask_calls(arguments.symbol, direction, depth, context)
+    rows = [row for answer in answers for row in _format_answer(answer)]
     if unread:
         rows.append(f"[{unread} more definitions: name lines]")
     return make_success("\n".join(rows))
@@ -110,18 +111,19 @@ def format_impact(impact: ChangeImpact, depth: int) -> Iterator[str]:
     yield (
         f"Changing {', '.join(_format_node(place) for place in impact.changed[:5])}"
         f"{' and others' if len(impact.changed) > 5 else ''} reaches {len(impact.callers)}"  # noqa: PLR2004
-        f" definitions in {files} files and {len(impact.tests)} tests, within {depth} calls."
+        f" definitions in {files} files, within {depth} calls."
     )
-    for distance, group in groupby(impact.callers[:MAX_IMPACT_ROWS], lambda each: each.distance):
+    for distance, group in groupby(impact.callers[:MAX_SHOWN_CALLERS], lambda each: each.distance):
         yield f"{distance} call{'s' if distance > 1 else ''} away:"
-        yield from map(_format_reached, group)
-    yield from _format_rest(impact.callers)
+        yield from map(_format_caller, group)
+    if len(impact.callers) > MAX_SHOWN_CALLERS:
+        yield f"- {len(impact.callers) - MAX_SHOWN_CALLERS} more"
+    every = len(impact.tests) + len(impact.weak_tests)
     if impact.tests:
-        yield "tests:"
-        yield from map(_format_reached, impact.tests[:MAX_IMPACT_ROWS])
-        yield from _format_rest(impact.tests)
+        yield f"tests, {len(impact.tests)} of {every} with any evidence, strongest first:"
+        yield from map(_format_test, impact.tests)
     else:
-        yield "tests: none found that reach it by calls"
+        yield "tests: none found"
     if impact.left_out:
         yield f"[{impact.left_out} more callers were not followed]"
     if impact.behind:
@@ -129,14 +131,15 @@ def format_impact(impact: ChangeImpact, depth: int) -> Iterator[str]:
     yield f"[not seen: {UNSEEN}]"
 
 
-def _format_reached(each: ReachedDefinition) -> str:
+def _format_caller(each: ReachedDefinition) -> str:
     doubt = "" if each.certainty == _CERTAIN else f" [{each.certainty}]"
     return f"- {_format_node(each.place)}{doubt}"
 
 
-def _format_rest(rows: Sequence[ReachedDefinition]) -> Iterator[str]:
-    if len(rows) > MAX_IMPACT_ROWS:
-        yield f"- {len(rows) - MAX_IMPACT_ROWS} more"
+def _format_test(each: RankedTest) -> str:
+    place = each.place
+    name = str(CodePlace(place.path)) if place.kind == "file" else _format_node(place)
+    return f"- {name} ({each.explain()})"
 
 
 CALLS_TOOL = Tool(

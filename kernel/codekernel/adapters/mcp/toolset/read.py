@@ -6,10 +6,10 @@ from io import StringIO
 from typing import ClassVar
 
 from codekernel.adapters.mcp.toolset.budget import MAX_ANSWER_CHARS, cut_lines
-from codekernel.agent.code_queries import parse_place
+from codekernel.agent.code_queries import parse_place, suggest_similar
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools.file_access import load_text_file
+from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.workspace.text_edit import CRLF, LF
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.protocol.tool_schema import NonNegativeInt
@@ -39,6 +39,9 @@ class ReadLinesArguments:
 def run_read(arguments: ReadLinesArguments, context: ToolContext) -> ToolOutcome:
     """Return the lines, as many as fit."""
     place = parse_place(arguments.path, context)
+    if not path_exists(context, place.path):
+        similar = suggest_similar(place.path, context)
+        raise ToolError(f"There is no file {encode_path(place.path)}.{similar}")
     text = load_text_file(context, place.path).text.replace(CRLF, LF)
     lines = [line.removesuffix(LF) for line in StringIO(text)]
     first = max(1, arguments.start_line or place.first_line)
