@@ -52,7 +52,6 @@ ABLATIONS: Mapping[str, Setting] = {
         Change("boosts", "DEFINITION_OTHER_CASE_BOOST", 0.0),
     ),
     "`DEFINITION_OTHER_CASE_BOOST`": (Change("boosts", "DEFINITION_OTHER_CASE_BOOST", 0.0),),
-    "`NAMED_FILE_FACTOR`": (Change("boosts", "NAMED_FILE_FACTOR", 1.0),),
     "`NAME_IN_PROSE_BOOST`": (Change("boosts", "NAME_IN_PROSE_BOOST", 0.0),),
     "`NAME_PARTS_BOOST`": (Change("boosts", "NAME_PARTS_BOOST", 0.0),),
     "`FILE_NAME_BOOST`": (Change("boosts", "FILE_NAME_BOOST", 0.0),),

@@ -37,6 +37,9 @@ FILES, HITS = 40, 60
 
 MAX_NAMES = 12
 
+# Functions are short: more of them can be read in the same time.
+READ_FILES = {"heap": 30, "cosqa": 30}
+
 # Of a sample: commits are the longest questions, and heaps the largest folders.
 SHARES = {"commit": 2, "comment": 1, "heap": 10}
 
@@ -76,7 +79,7 @@ def main() -> None:
                 continue
             index = searcher.index(group.root)
             for kind, text, wanted in questions:
-                if signals := _measure(index[0], text, wanted, reader):
+                if signals := _measure(index[0], kind, text, wanted, reader):
                     place = {"group": group.name, "language": group.language, "kind": kind}
                     file.write(json.dumps({**place, "wanted": len(wanted), **signals}) + "\n")
             searcher.close(index)
@@ -131,7 +134,7 @@ def _pile_functions(data: Path, folder: Path) -> Group:
 
 
 def _measure(
-    index: object, text: str, wanted: list[str], reader: KeptVectors | None
+    index: object, kind: str, text: str, wanted: list[str], reader: KeptVectors | None
 ) -> dict[str, object] | None:
     expression = parse_search_expression(text)
     if expression.is_literal or len(text.split()) >= MIN_LONG_QUERY_WORDS:
@@ -145,9 +148,10 @@ def _measure(
     places = {path: place for place, (path, _) in enumerate(files)}
     answers = [place for path, place in places.items() if _answers(path, wanted)]
     hits = [(places.get(chunk.path, -1), score) for chunk, score, _ in drop_overlapping(ranked)]
-    read = _read(index, query, ranked, reader) if reader else {}
+    count = READ_FILES.get(kind, MAX_LEARNED_FILES)
+    read = _read(index, query, ranked, count, reader) if reader else {}
     return {
-        "read": [read[path] for path, _ in files[:MAX_LEARNED_FILES]] if reader else [],
+        "read": [read[path] for path, _ in files[:count]] if reader else [],
         "query_kind": query.kind.name,
         "features": [[round(value, 5) for value in values] for _, values in files],
         "answers": answers,
@@ -156,26 +160,32 @@ def _measure(
 
 
 def _read(
-    index: Any, query: Query, ranked: Sequence[RankedChunk], reader: KeptVectors
+    index: Any, query: Query, ranked: Sequence[RankedChunk], count: int, reader: KeptVectors
 ) -> dict[str, list[float]]:
-    """Return the cosines of two chunks of each of the first files, and of its path and names."""
+    """Return cosines of two chunks of each of the first files, and of its path and names.
+
+    Of files that the trees do not read, of the best chunk alone; last is the length of that.
+    """
     chunks: dict[str, list[IndexedChunk]] = {}
     for chunk, _, _ in drop_overlapping(ranked):
-        if chunk.path in chunks or len(chunks) < MAX_LEARNED_FILES:
+        if chunk.path in chunks or len(chunks) < count:
             chunks.setdefault(chunk.path, []).append(chunk)
     first = [chunk for own in chunks.values() for chunk in own[:2]]
     contents = index.store.catalog.read_chunk_texts([chunk.id for chunk in first])
     texts: list[str] = []
     owners: list[tuple[str, int]] = []
-    for path, own in chunks.items():
-        for place, chunk in enumerate(own[:2]):
+    found: dict[str, list[float]] = {}
+    for number, (path, own) in enumerate(chunks.items()):
+        for place, chunk in enumerate(own[: 2 if number < MAX_LEARNED_FILES else 1]):
             content = contents.get(chunk.id, "")
             texts.append(f"{path}\n{build_embedding_text(chunk.symbols, content)}")
             owners.append((path, place))
-        names = dict.fromkeys(name for chunk in own for name in chunk.defined_names)
-        texts.append(f"{path}\n{' '.join(list(names)[:MAX_NAMES])}")
-        owners.append((path, 2))
-    found = {path: [-1.0, -1.0, -1.0] for path in chunks}
+            if place == 0:
+                found[path] = [-1.0, -1.0, -1.0, len(texts[-1])]
+        if number < MAX_LEARNED_FILES:
+            names = dict.fromkeys(name for chunk in own for name in chunk.defined_names)
+            texts.append(f"{path}\n{' '.join(list(names)[:MAX_NAMES])}")
+            owners.append((path, 2))
     cosines = reader.compute_cosines(query.semantic_query, texts)
     for (path, place), cosine in zip(owners, cosines, strict=True):
         found[path][place] = round(cosine, 5)
