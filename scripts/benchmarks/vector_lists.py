@@ -21,6 +21,7 @@ from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.settings.local_models import STATIC_MODEL, list_built_in_models
 from codekernel.storage.vectors.in_memory_vectors import (
     BLOCK_ROWS,
+    DEQUANTIZED_ROWS,
     MIN_HAMMING_CANDIDATES,
     FloatArray,
     InMemoryVectors,
@@ -95,8 +96,11 @@ class Lists:
         if len(places) > MIN_HAMMING_CANDIDATES:
             limit = MIN_HAMMING_CANDIDATES - 1
             places = places[np.argpartition(differences, limit)[: limit + 1]]
-        chosen = QuantizedVectors(*(column[places] for column in self.codes))
-        cosines = (dequantize(chosen, len(query)) @ query) * chosen.scale
+        cosines = np.empty(len(places), np.float32)
+        for at in range(0, len(places), DEQUANTIZED_ROWS):
+            part = slice(at, at + DEQUANTIZED_ROWS)
+            chosen = QuantizedVectors(*(column[places[part]] for column in self.codes))
+            cosines[part] = (dequantize(chosen, len(query)) @ query) * chosen.scale
         best = np.argsort(-cosines)[:WANTED]
         found: Int64Array = self.keys[places[best]]
         return found

@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 OpenSource: TypeAlias = "Callable[[str], InotifySource | WatchdogSource]"
 
 # A save is several events within a few milliseconds (write a temporary file, flush, rename); this
-# much silence says that it is over and is still a fifth of what "found at once" may take (250 ms).
-DEBOUNCE_SECONDS = 0.05
+# much silence says that it is over. It is waited for at each save, of which a commit takes the rest
+# of 100 ms on an idle machine; what comes later is a second, small commit.
+DEBOUNCE_SECONDS = 0.02
 
 # Something that writes without pause must not keep the news back for ever.
 MAX_DEBOUNCE_SECONDS = 0.5

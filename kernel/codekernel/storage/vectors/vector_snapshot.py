@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from hashlib import blake2b
 from io import BufferedReader
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +33,13 @@ from codekernel.storage.vectors.in_memory_vectors import (
     VectorBlock,
     VectorRows,
     allocate_like,
+    normalize_rows,
 )
 from codekernel.storage.vectors.snapshot_files import get_snapshot_path
 
 logger = logging.getLogger(__name__)
 
-_MAGIC = b"codekernel vectors 1\n"
+_MAGIC = b"codekernel vectors 2\n"
 _DIGEST_BYTES = 32
 # A digest takes a second for a gigabyte.
 MAX_DIGESTED_BYTES = 128 * 1024 * 1024
@@ -84,9 +85,11 @@ def write_snapshot(folder: Path, dimensions: int, vectors: InMemoryVectors) -> b
         "dimensions": dimensions,
         "count": rows.count,
         "isExact": rows.is_exact,
-        "columns": [[str(column.dtype), list(column.shape[1:])] for column in rows.blocks[0]]
-        if rows.blocks
-        else [],
+        "columns": [
+            [str(_to_stored(column).dtype), list(column.shape[1:])]
+            for _, block in islice(rows.iterate_blocks(), 1)
+            for column in block
+        ],
     }
     line = json.dumps(header).encode() + b"\n"
     digest = blake2b(line, digest_size=_DIGEST_BYTES)
@@ -130,7 +133,17 @@ def _iterate_parts(rows: VectorRows) -> Iterator[bytes]:
 
 def _to_bytes(column: npt.NDArray[Any]) -> bytes:
     """Return the numbers column by column if they lie so in memory, else row by row."""
-    return (column.T if _is_by_column(column.dtype) else column).tobytes()
+    return (column.T if _is_by_column(column.dtype) else _to_stored(column)).tobytes()
+
+
+def _to_stored(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a column as it is written: exact rows in half precision, of which they were made.
+
+    Brought to length one, they are the same again: that changes a number by far less than the half
+    of its last bit.
+    """
+    is_exact_rows = column.dtype == np.float32 and column.ndim > 1
+    return column.astype(np.float16) if is_exact_rows else column
 
 
 def _is_by_column(dtype: np.dtype[Any]) -> bool:
@@ -174,16 +187,24 @@ def _read_rows(file: BufferedReader, header: dict[str, Any], digest: _ExpectedDi
         raise ValueError("it has another length")
     blocks: list[VectorBlock] = []
     for first in range(0, count, BLOCK_ROWS):
-        block = tuple(map(allocate_like, columns))
-        for column in block:
+        block = tuple(map(_allocate_column, columns))
+        for column, stored in zip(block, columns, strict=True):
             for part in _list_parts(column[: count - first]):
-                content = part.data.cast("B")
+                read = part if part.dtype == stored.dtype else np.empty(part.shape, stored.dtype)
+                content = read.data.cast("B")
                 if file.readinto(content) != len(content):
                     raise ValueError("it became shorter")
                 digest.update(content)
+                if read is not part:
+                    part[:] = normalize_rows(read)
         blocks.append(block)
     digest.check()
     return VectorRows(bool(header["isExact"]), tuple(blocks), count)
+
+
+def _allocate_column(stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    is_half = stored.dtype == np.float16
+    return allocate_like(stored.astype(np.float32) if is_half else stored)
 
 
 def _list_parts(column: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
