@@ -1,6 +1,10 @@
-"""How long until ``ready``, and until the first answer, as multiples of ``python -c pass``."""
+"""How long until ``ready``, and until the first answer, as multiples of ``python -c pass``.
+
+Then the processor time that the imports of each command take before its own work begins.
+"""
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -11,6 +15,10 @@ from pathlib import Path
 from kernel_child import KernelChild
 
 TARGET = 4.0
+COMMANDS = Path(__file__).resolve().parents[2] / "kernel" / "codekernel" / "cli" / "commands"
+MAX_COMMAND_SECONDS = 0.25
+# The least of them counts: a neighbour can only add to it.
+COMMAND_ROUNDS = 3
 
 
 def main() -> int:
@@ -35,7 +43,32 @@ def main() -> int:
         print(f"  {name:20} {middle * 1000:7.1f} ms  {middle / base:5.2f}x")
     ratio = statistics.median(ready[1:]) / base
     print(f"  target: ready <= {TARGET}x: {'met' if ratio <= TARGET else 'MISSED'}")
-    return 0 if ratio <= TARGET else 1
+    return 0 if _print_commands() and ratio <= TARGET else 1
+
+
+def _print_commands() -> bool:
+    """Print what the imports of each command cost; whether none costs more than wanted."""
+    names = [path.stem for path in COMMANDS.glob("[!_]*.py")]
+    costs = sorted(((_measure_imports(name), name) for name in names), reverse=True)
+    print("\n| imports of the command | CPU s |\n|---|---|")
+    for seconds, name in costs:
+        print(f"| {name} | {seconds:.2f} |")
+    slow = [name for seconds, name in costs if seconds > MAX_COMMAND_SECONDS]
+    print(f"\n- above {MAX_COMMAND_SECONDS} s: {', '.join(slow) or 'none'}")
+    return not slow
+
+
+def _measure_imports(name: str) -> float:
+    code = f"import codekernel.cli.command_line, codekernel.cli.commands.{name}"
+    return min(_measure_cpu([sys.executable, "-c", code]) for _ in range(COMMAND_ROUNDS))
+
+
+def _measure_cpu(command: list[str]) -> float:
+    before = os.times()
+    subprocess.run(command, check=True)
+    after = os.times()
+    spent = after.children_user - before.children_user
+    return spent + after.children_system - before.children_system
 
 
 def _bare_python() -> float:

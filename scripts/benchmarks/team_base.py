@@ -48,7 +48,7 @@ from codekernel.sharing.team import OpenedStore
 from codekernel.sharing.vector_pack import TeamSecret
 from codekernel.storage.base.base_rows import decode_batches, make_schema
 from codekernel.storage.base.base_table import BaseTable, BaseTableWriter
-from codekernel.storage.stemming import stem_terms
+from codekernel.storage.lexical_index import stem_terms
 from support.seaweed import BUCKET, WRITER, Seaweed
 from support.slow_proxy import SlowProxy
 from verdicts import verdict, verdict_at_least

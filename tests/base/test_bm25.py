@@ -15,8 +15,7 @@ from codekernel.base.term_statistics import (
 from codekernel.errors import StorageError
 from codekernel.storage.base.base_rows import join_terms
 from codekernel.storage.lexical_documents import LexicalDocument
-from codekernel.storage.lexical_index import LexicalIndex
-from codekernel.storage.stemming import stem_terms
+from codekernel.storage.lexical_index import LexicalIndex, stem_terms
 
 WORDS = [
     "session",

@@ -24,8 +24,7 @@ from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.indexing.vector_index import VectorIndex
 from codekernel.search.retrieval import MIN_PARALLEL_DOCUMENTS, SemanticIndex
 from codekernel.storage.lexical_documents import FIELD_WEIGHTS
-from codekernel.storage.lexical_index import MAX_QUERY_TERMS
-from codekernel.storage.stemming import stem_terms
+from codekernel.storage.lexical_index import stem_terms
 from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 # As many as a search without filters asks for; each is read from the store.
@@ -177,7 +176,7 @@ class OverlayLexical:
         self, terms: Sequence[str], k: int, weights: Mapping[FieldTerm, float] | None = None
     ) -> list[tuple[int, float]]:
         """Return the best chunks with any of the terms, and their BM25 scores, best first."""
-        view, stems = self._view, stem_terms(terms[:MAX_QUERY_TERMS])
+        view, stems = self._view, stem_terms(terms)
         if not stems:
             return []
         local = [number for number, _ in self._local.search(terms, k, weights)]
@@ -193,7 +192,7 @@ class OverlayLexical:
 
     def search_all(self, terms: Sequence[str], k: int) -> list[int]:
         """Return chunks whose text may have all terms; ``k`` numbers if the base cannot say."""
-        view, stems = self._view, stem_terms(terms[:MAX_QUERY_TERMS])
+        view, stems = self._view, stem_terms(terms)
         count, gap = MAX_EXTRA_HITS + view.extra_hits, view.gap
         hits = view.ask_base(lambda it: view.reader.find_all_terms(stems, count, it))
         if view.gap != gap or len(hits) >= MAX_EXTRA_HITS:
@@ -206,7 +205,7 @@ class OverlayLexical:
         statistics = self._view.state.statistics
         chunks = {
             (field, stem): count
-            for stem in stem_terms(terms[:MAX_QUERY_TERMS])
+            for stem in stem_terms(terms)
             for field, count in zip(FIELD_WEIGHTS, statistics.get_counts(stem), strict=True)
         }
         return TermCounts(statistics.documents, chunks)

@@ -18,8 +18,7 @@ from codekernel.search.pipeline import Searcher
 from codekernel.search.retrieval import MIN_PARALLEL_DOCUMENTS
 from codekernel.storage.base.base_rows import PATH, REPOSITORY, parse_chunk
 from codekernel.storage.base.base_table import DISTANCE, ROW_ID, SCORE, Row
-from codekernel.storage.lexical_index import MAX_QUERY_TERMS
-from codekernel.storage.stemming import stem_terms
+from codekernel.storage.lexical_index import stem_terms
 from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 # A command asks once, of a table that nothing of is in memory yet.
@@ -80,7 +79,7 @@ class WholeBase:
     ) -> list[tuple[int, float]]:
         """Return the best chunks with any of the terms, best first, as LanceDB weighs them."""
         del weights
-        stems, table = stem_terms(terms[:MAX_QUERY_TERMS]), self._base.table
+        stems, table = stem_terms(terms), self._base.table
         count = min(k, MAX_WHOLE_HITS)
         rows = self._ask(lambda: table.search_terms(stems, self._repos, count)) if stems else []
         return [(self._note(row).id, row[SCORE]) for row in rows]

@@ -27,8 +27,7 @@ Modules, in the order data meets them:
     vector_index_opening.py  a vector index with its model, from here or from elsewhere
     unused_vectors.py    what no config uses any more is deleted
     remote_indexing.py   consent and waiting, where the model is remote
-    vector_index.py      one model and its vectors
-    batch_sizer.py       how many texts are embedded at once
+    vector_index.py      one model and its vectors; how many texts are embedded at once
     known_vectors.py     vectors of other indexes and of a team, which need not be computed
     seed_trial.py        whether vectors that came from elsewhere are those of this model
     battery.py           whether the machine runs on its battery

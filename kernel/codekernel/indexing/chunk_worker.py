@@ -14,6 +14,7 @@ from typing import BinaryIO
 from codekernel.chunking.chunker import ChunksBySize, chunk_with_hashes
 from codekernel.domain.child_process import open_reply_stream
 from codekernel.domain.index import Chunk
+from codekernel.domain.memory import freeze_imported_objects, raise_gc_thresholds
 
 # ChunksBySize as plain tuples of the fields and the hash: cheap to send between processes.
 PackedChunks = dict[int, list[tuple[object, ...]]]
@@ -42,6 +43,8 @@ def main() -> None:
     # Read on a thread of its own, so that whoever writes requests never waits for the chunking.
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
     _send_reply(replies, None)
+    freeze_imported_objects()
+    raise_gc_thresholds()
     while True:
         try:
             request = requests.get(timeout=IDLE_TIMEOUT_SECONDS)

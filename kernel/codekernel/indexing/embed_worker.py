@@ -67,11 +67,6 @@ class EmbedWorker:
         self._reopen_count = 0
 
     @property
-    def vector_indexes(self) -> "tuple[VectorIndex, ...]":
-        """What is searched now: while the settings change, the old until the new are ready."""
-        return self.swap.searched
-
-    @property
     def chunk_sizes(self) -> set[int]:
         """The chunk sizes that are searched or embedded now, also by retiring configs."""
         return self.swap.chunk_sizes

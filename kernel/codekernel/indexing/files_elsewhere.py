@@ -2,13 +2,7 @@
 
 from typing import Protocol, TypeVar
 
-from codekernel.domain.index import (
-    FileRecord,
-    FoundFile,
-    IndexedFile,
-    SkippedFileRecord,
-    SkipReason,
-)
+from codekernel.domain.index import IndexedFile, SkippedFileRecord, SkipReason
 
 Outcome = TypeVar("Outcome")
 
@@ -50,18 +44,6 @@ class NothingElsewhere:
 
 
 NOTHING_ELSEWHERE = NothingElsewhere()
-
-
-def is_changed(
-    elsewhere: FilesElsewhere, found: FoundFile, before: FileRecord | SkippedFileRecord | None
-) -> bool:
-    """Return whether a file has another size or date than is known, or is not elsewhere now."""
-    if before is None or (before.size, before.mtime_ns) != (found.size, found.mtime_ns):
-        return True
-    if not isinstance(before, SkippedFileRecord) or before.reason != SkipReason.IN_BASE:
-        return False
-    digest = elsewhere.find_digest(found.path)
-    return not elsewhere.is_away and before.detail != (digest.hex() if digest else "")
 
 
 def set_aside(outcome: Outcome, elsewhere: FilesElsewhere) -> Outcome | SkippedFileRecord:

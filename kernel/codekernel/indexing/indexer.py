@@ -14,10 +14,12 @@ from pathlib import Path
 from codekernel.chunking.chunker import chunk_with_hashes
 from codekernel.domain.concurrency import WorkControl
 from codekernel.domain.index import (
+    FileRecord,
     FoundFile,
     IndexedFile,
     SkippedFileRecord,
     SkippedPath,
+    SkipReason,
     detect_language,
 )
 from codekernel.errors import Cancelled, StorageError
@@ -101,7 +103,6 @@ class Indexer:
         self._cancel = control.cancel
         self._control = control
         self._elsewhere = elsewhere
-        self._is_changed = partial(files_elsewhere.is_changed, elsewhere)
         self._announce_interval = announce_interval_seconds
         self._outcomes = OutcomeWriter(store, control)
         self._signatures = store.read_file_signatures()
@@ -268,7 +269,17 @@ class Indexer:
             is_new = found.path in new_paths  # of the others, one may be indexed again meanwhile
             known = None if is_new else self._store.catalog.find_file(found.path)
             outcome = read_changed_file(self._root, found, known)
-            yield files_elsewhere.set_aside(outcome, self._elsewhere)
+            is_open = self._elsewhere.is_open
+            yield files_elsewhere.set_aside(outcome, self._elsewhere) if is_open else outcome
+
+    def _is_changed(self, found: FoundFile, before: FileRecord | SkippedFileRecord | None) -> bool:
+        """Return whether a file has another size or date than known, or is not elsewhere now."""
+        if before is None or (before.size, before.mtime_ns) != (found.size, found.mtime_ns):
+            return True
+        if not isinstance(before, SkippedFileRecord) or before.reason != SkipReason.IN_BASE:
+            return False
+        digest = self._elsewhere.find_digest(found.path)
+        return not self._elsewhere.is_away and before.detail != (digest.hex() if digest else "")
 
     def _commit_batch(self, outcomes: Sequence[FileOutcome]) -> Generator[BatchCommitted]:
         if outcomes and not self._cancel.is_cancelled:

@@ -102,7 +102,7 @@ class RepositoryIndex:
     @property
     def vector_indexes(self) -> "tuple[VectorIndex, ...]":
         """The vector indexes that can be searched now."""
-        return self._worker.embed_worker.vector_indexes
+        return self._worker.embed_worker.swap.searched
 
     @property
     def is_idle(self) -> bool:

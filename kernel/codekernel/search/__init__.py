@@ -28,7 +28,6 @@ Modules, in the order data meets them:
     related.py            code like a place
     federation.py         one ranking of several repositories
     merged_index.py       several indexes as one
-    freshness.py          whether a hit is as its file is now
     highlight.py          hits as results of the protocol, with the words of the query marked
     git_history.py        commits of a repository, read without its git configuration
     line_history.py       the commits behind lines of a file

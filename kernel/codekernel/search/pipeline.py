@@ -12,9 +12,10 @@ group     ranking.py        the best chunk of a file first, its other chunks low
 learn     learned_ranking.py  sentences only: trees raise some of the first files
 rerank    reranking.py      accurate searches only: the selected model reads the first files
 select    here              no overlaps, no deleted files
-present   freshness.py      texts, whether their files have changed, scores 0..1
+present   here              texts, whether their files have changed, scores 0..1
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -22,12 +23,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken
-from codekernel.domain.index import FileRecord, Hit, HitList, Signal
+from codekernel.domain.index import (
+    CHANGED_SINCE_INDEXED,
+    EMBEDDING_PENDING,
+    FRESH,
+    FileRecord,
+    Hit,
+    HitList,
+    IndexedChunk,
+    Signal,
+)
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import Cancelled, RepoNotExist, WrongParam
 from codekernel.search.boosts import apply_boosts, is_any_file_named
 from codekernel.search.filters import NO_FILTERS, Filters, raise_for_unknown_filters
-from codekernel.search.freshness import find_unchanged_files, get_freshness
 from codekernel.search.learned_ranking import rank_by_trees
 from codekernel.search.long_query import MIN_LONG_QUERY_WORDS, split_long_query
 from codekernel.search.phrase_match import (
@@ -53,6 +62,7 @@ from codekernel.search.retrieval import (
     CandidateIndex,
     Candidates,
     SearchableIndex,
+    SemanticIndex,
     has_match,
     retrieve_candidates,
 )
@@ -294,8 +304,10 @@ class Searcher:
     ) -> tuple[HitList, bool]:
         """Return the hits, and whether the index still had all of their texts."""
         query = parse_query(expression.query_text)
-        filters = resolve_scopes(expression.filters, self.index.store.catalog)
-        expression = replace(expression, filters=filters)
+        filters = expression.filters
+        if filters.scopes or filters.not_scopes:
+            filters = resolve_scopes(filters, self.index.store.catalog)
+            expression = replace(expression, filters=filters)
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
         else:
@@ -304,7 +316,8 @@ class Searcher:
             ranking = rank_expression(self.index, expression, limit, rerank, weights)
         selected = self._select(ranking, limit)
         hits = self._present(selected, ranking.embedded_hashes)
-        marked = find_regex_matches(expression, [hit.content for hit in hits])
+        contents = [hit.content for hit in hits]
+        marked = find_regex_matches(expression, contents) if expression.regex else ()
         highlight_terms = [*query.terms, *expression.exact_strings, *marked]
         ranked = tuple(each.chunk for each in ranking.chunks)
         found = HitList(hits, highlight_terms, ranking.is_complete, self.describe_gap(), ranked)
@@ -337,7 +350,9 @@ class Searcher:
                 chunk=chunk,
                 content=contents[chunk.id],
                 score=score if signals.keys() == _LITERAL_SIGNALS else score / (score + 1),  # 0..1
-                freshness=get_freshness(chunk, vectors, embedded_hashes, is_unchanged=is_unchanged),
+                freshness=_get_freshness(
+                    chunk, vectors, embedded_hashes, is_unchanged=is_unchanged
+                ),
                 signals=signals,
             )
             for (chunk, score, signals), is_unchanged in selected
@@ -346,7 +361,15 @@ class Searcher:
 
     def check_files(self, files: Mapping[str, FileRecord]) -> dict[str, bool]:
         """Return for each file that exists whether it is as it was when it was indexed."""
-        return find_unchanged_files(self.root, files)
+        root, unchanged = os.fspath(self.root), {}
+        for path, known in files.items():
+            try:
+                found = os.stat(os.path.join(root, path))  # noqa: PTH116, PTH118 - a third of the time
+            except OSError:
+                continue
+            same_time = known.mtime_ns in {found.st_mtime_ns, -1}
+            unchanged[path] = found.st_size == known.size and same_time
+        return unchanged
 
     def raise_for_no_hits(self, filters: Filters) -> None:
         """Raise RepoNotExist if the folder is gone, WrongParam if a filter matches nothing."""
@@ -356,3 +379,19 @@ class Searcher:
                 " disk is away"
             )
         raise_for_unknown_filters(filters, self.index.store.catalog)
+
+
+def _get_freshness(
+    chunk: IndexedChunk,
+    vector_indexes: Sequence[SemanticIndex],
+    embedded_hashes: frozenset[int],
+    *,
+    is_unchanged: bool,
+) -> str:
+    """Return how a hit compares with its file; ``embedded_hashes`` are known to have vectors."""
+    if not is_unchanged:
+        return CHANGED_SINCE_INDEXED
+    is_pending = chunk.text_hash not in embedded_hashes and any(
+        vectors.is_missing(chunk.text_hash, chunk.max_chunk_chars) for vectors in vector_indexes
+    )
+    return EMBEDDING_PENDING if is_pending else FRESH

@@ -1,8 +1,8 @@
 """What the lexical index keeps of a chunk: its fields, what each counts for, and its schema."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import tantivy
 
@@ -32,8 +32,7 @@ FREQUENCY_INDEX_OPTION = "freq"
 PATH_KEY_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalDocument:
+class LexicalDocument(NamedTuple):
     """A chunk as it is written: raw texts, which the index tokenizes."""
 
     chunk_id: int

@@ -40,7 +40,7 @@ from codekernel.storage.lexical_documents import (
     build_lexical_schema,
 )
 from codekernel.storage.safe_files import explain_os_error, make_private_parents
-from codekernel.storage.stemming import stem_terms
+from codekernel.storage.stemming import load_stemmer
 from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 
@@ -167,6 +167,11 @@ WRITER_THREADS = 1
 MAX_QUERY_TERMS = 64
 
 
+def stem_terms(terms: Sequence[str]) -> list[str]:
+    """Return the stems of the first terms of a query, each once, in order."""
+    return list(dict.fromkeys(load_stemmer().analyze(" ".join(terms[:MAX_QUERY_TERMS]))))
+
+
 class LexicalIndex:
     """An open index; made by ``open``."""
 
@@ -247,7 +252,7 @@ class LexicalIndex:
         With ``weights`` only the terms that have one count, each so much more.
         """
         found: list[tuple[Occur, Query]] = []
-        for field, stem in product(FIELD_WEIGHTS, self._analyze(terms)):
+        for field, stem in product(FIELD_WEIGHTS, stem_terms(terms)):
             weight = FIELD_WEIGHTS[field]
             if weights is not None:
                 weight *= weights.get((field, stem), 0.0)
@@ -259,7 +264,7 @@ class LexicalIndex:
 
     def search_all(self, terms: Sequence[str], k: int) -> list[int]:
         """Return up to ``k`` chunks whose text has every one of ``terms``, in no order."""
-        every = [(Occur.Must, self._match(BODY, stem)) for stem in self._analyze(terms)]
+        every = [(Occur.Must, self._match(BODY, stem)) for stem in stem_terms(terms)]
         if not every:
             return []
         query = Query.const_score_query(Query.boolean_query(every), 1.0)
@@ -269,12 +274,9 @@ class LexicalIndex:
         """Return in how many chunks each term stands, by field."""
         with translate_tantivy_errors(self._folder):
             searcher = self._require_index().searcher()
-            found = product(FIELD_WEIGHTS, self._analyze(terms))
+            found = product(FIELD_WEIGHTS, stem_terms(terms))
             chunks = {(field, stem): searcher.doc_freq(field, stem) for field, stem in found}
             return TermCounts(searcher.num_docs, chunks)
-
-    def _analyze(self, terms: Sequence[str]) -> list[str]:
-        return stem_terms(terms[:MAX_QUERY_TERMS])
 
     def _match(self, field: str, stem: str) -> Query:
         return Query.term_query(self._schema, field, stem, index_option=FREQUENCY_INDEX_OPTION)

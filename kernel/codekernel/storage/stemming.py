@@ -1,6 +1,5 @@
 """The stems under which the lexical index keeps the terms of a text."""
 
-from collections.abc import Sequence
 from functools import cache
 
 import tantivy
@@ -48,8 +47,3 @@ _stem_cache = _StemCache()
 def stem_text(text: str) -> str:
     """Return the stems of a text as the index keeps them, separated by blanks."""
     return " ".join(map(_stem_cache.__getitem__, split_words(text)))
-
-
-def stem_terms(terms: Sequence[str]) -> list[str]:
-    """Return the stems of terms, each once, in order."""
-    return list(dict.fromkeys(load_stemmer().analyze(" ".join(terms))))

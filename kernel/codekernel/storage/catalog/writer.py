@@ -290,20 +290,18 @@ class CatalogBatch:
             "INSERT OR REPLACE INTO document VALUES (?, ?)", (file_id, compress_text(file.text))
         )
         self._database.execute("DELETE FROM refused WHERE path = ?", (path,))
-        self._delete_other_chunks(file.chunks_by_size, file_id)
+        if row:
+            self._delete_other_chunks(file.chunks_by_size, file_id)
         ids: ChunkIds = []
         for size, chunks in file.chunks_by_size.items():
-            ids += self.put_chunks(file_id, size, chunks)
+            ids += self.put_chunks(file_id, size, chunks, has_old=bool(row))
         return file_id, ids
 
-    def put_chunks(self, file_id: int, max_chunk_chars: int, chunks: ChunksWithKeys) -> ChunkIds:
-        """Replace the chunks of one file for one chunk size."""
-        old: dict[int, list[int]] = defaultdict(list)
-        for chunk_id, key in self._database.execute(
-            "SELECT id, key FROM chunk WHERE file_id = ? AND input_length = ? ORDER BY id DESC",
-            (file_id, max_chunk_chars),
-        ):
-            old[key].append(chunk_id)
+    def put_chunks(
+        self, file_id: int, max_chunk_chars: int, chunks: ChunksWithKeys, *, has_old: bool = True
+    ) -> ChunkIds:
+        """Replace the chunks of one file for one chunk size; unless ``has_old``, it has none."""
+        old = self._find_chunk_ids(file_id, max_chunk_chars) if has_old else {}
         ids: ChunkIds = []
         # Apart: replacing what is there or not takes a third more time than either.
         kept, fresh = [], []
@@ -316,11 +314,22 @@ class CatalogBatch:
                 chunk_id = self._next_chunk_id()
                 fresh.append((*row, chunk_id))
             ids.append((chunk_id, chunk))
-        self._database.executemany(_CHUNK_UPDATE, kept)
         self._database.executemany(_CHUNK_INSERT, fresh)
-        gone = [(chunk_id,) for chunk_ids in old.values() for chunk_id in chunk_ids]
-        self._database.executemany("DELETE FROM chunk WHERE id = ?", gone)
+        if old:
+            self._database.executemany(_CHUNK_UPDATE, kept)
+            gone = [(chunk_id,) for chunk_ids in old.values() for chunk_id in chunk_ids]
+            self._database.executemany("DELETE FROM chunk WHERE id = ?", gone)
         return ids
+
+    def _find_chunk_ids(self, file_id: int, max_chunk_chars: int) -> dict[int, list[int]]:
+        """Return the ids of a file's chunks of one size by their keys, the first one last."""
+        old: dict[int, list[int]] = defaultdict(list)
+        for chunk_id, key in self._database.execute(
+            "SELECT id, key FROM chunk WHERE file_id = ? AND input_length = ? ORDER BY id DESC",
+            (file_id, max_chunk_chars),
+        ):
+            old[key].append(chunk_id)
+        return old
 
     def _next_chunk_id(self) -> int:
         """Return an id that no chunk has ever had; SQLite keeps the largest that was inserted."""

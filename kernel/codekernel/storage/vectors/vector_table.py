@@ -214,7 +214,7 @@ class VectorTable:
         self._write_lock = threading.Lock()
         self._contents: LoadedVectors | None = contents
         self._commits = count_table_versions(folder)
-        self._has_snapshot = is_snapshot
+        self._has_snapshot, self._has_seed = is_snapshot, has_seed(folder)
         self.repair_message = ""  # what was damaged when it was opened
 
     @classmethod
@@ -281,7 +281,7 @@ class VectorTable:
             # Rounded as on disk, so that a search does not change with the next start.
             single = round_rows(vectors[first[absent]])
             self._has_snapshot = False
-            if not extend_seed(self._folder, fresh[absent], single):
+            if not (self._has_seed and extend_seed(self._folder, fresh[absent], single)):
                 contents.lance_table().add(fresh[absent], single)
             contents.in_memory.append(fresh[absent], single)
             contents.keys.add(fresh[absent])
