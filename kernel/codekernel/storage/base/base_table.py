@@ -15,7 +15,7 @@ import lancedb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from lancedb.index import FTS, Bitmap, BTree, IvfRq
+from lancedb.index import FTS, Bitmap, BTree
 from lancedb.query import FullTextOperator, MatchQuery
 
 from codekernel.errors import StorageError
@@ -50,6 +50,9 @@ ROWS_PER_PARTITION = 4_096
 
 # Rows of each partition from which its centre is found.
 SAMPLED_ROWS = 64
+
+# Bits of a row must fill bytes; of other models the vectors themselves are indexed.
+BITS_PER_BYTE = 8
 
 # Some 300 bytes a row are loaded.
 MAX_PREWARMED_ROWS = 300_000
@@ -150,7 +153,11 @@ class BaseTableWriter:
             )
         # A bit a number needs no codebook: 272,000 rows take 3.5 s of CPU, where the training of a
         # product quantization takes 40 for 100,000. A byte a number takes five times the bytes.
-        return IvfRq(
+        # The last version of LanceDB for Intel Macs may not have this kind, and builds no base.
+        dimensions = self._table.schema.field(VECTOR).type.list_size
+        kinds = lancedb.index
+        kind = kinds.IvfFlat if dimensions % BITS_PER_BYTE else kinds.IvfRq
+        return kind(
             distance_type="cosine",
             num_partitions=max(1, self.count_rows() // ROWS_PER_PARTITION),
             sample_rate=SAMPLED_ROWS,
