@@ -12,7 +12,7 @@ clients: one kernel for terminals, front ends and MCP servers; hub: agent sessio
 hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark_soak: a bot while
 everything goes wrong; pages: the app in a browser; team: what a second developer saves by
 the store of the team;
-team_base: many repositories in one table of that store;
+team_base: many repositories in one table of that store; base_vectors: kinds of index for it;
 team_edits: five hundred random changes over it; team_kills: it while committers and readers are
 killed; ray_nodes: it on a cluster, one node of which dies;
 team_clients: many clients of a team's kernel; remote_embedding: what codekernel adds to a server's
@@ -34,7 +34,8 @@ BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "impact", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
-    "team_base", "team_edits", "team_kills", "ray_nodes", "team_clients", "remote_embedding",
+    "team_base", "base_vectors", "team_edits", "team_kills", "ray_nodes", "team_clients",
+    "remote_embedding",
     "install", "growth", "vector_scan", "vector_lists", "install_size", "all", "pages",
 )  # fmt: skip
 

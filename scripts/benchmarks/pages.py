@@ -1,4 +1,4 @@
-"""Measure the app's pages in Chromium or Electron: first paint, page and tab change, keystroke to results."""
+"""Measure the app's pages in Chromium or Electron: paint, page and tab change, keystrokes."""
 
 import argparse
 import os

@@ -66,9 +66,9 @@ class PartWorker:
 
     def build(self, job: PartJob) -> PartCounts:
         """Build a part and write it to the store. Raises KernelError."""
-        files = _chunk_files(job)
+        files = chunk_files(job)
         embedder = self._load(job)
-        vectors = _embed_chunks(embedder, files, job.max_chunk_chars)
+        vectors = embed_chunks(embedder, files, job.max_chunk_chars)
         rows = build_rows(job.repo, files, job.max_chunk_chars, vectors)
         statistics = count_terms(rows.column(TERMS).to_pylist())
         file_columns = (
@@ -97,7 +97,7 @@ class PartWorker:
         return self._embedders[job.model]
 
 
-def _chunk_files(job: PartJob) -> list[IndexedFile]:
+def chunk_files(job: PartJob) -> list[IndexedFile]:
     """Read and chunk the files; those that the index of a member leaves out are left out here."""
     read = (read_changed_file(job.root, found, None) for found in job.files)
     return [
@@ -114,7 +114,7 @@ def _is_encodable(path: str) -> bool:
     return path.encode(errors="replace").decode() == path
 
 
-def _embed_chunks(
+def embed_chunks(
     embedder: Embedder, files: Sequence[IndexedFile], max_chunk_chars: int
 ) -> HalfArray:
     """Return the vector of each chunk; a text that stands in several places is embedded once."""

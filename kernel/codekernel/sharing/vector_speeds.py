@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 FILE_NAME = "speeds.json"
 
-# Before a store was measured: what one on loopback gave beside other work, proofs included.
+# Before a store was measured: 2 MB a second. One on loopback gave 5,200 and 68,000.
 ASSUMED_PER_SECOND = 4_000.0
 
 # A store may have been slow for a moment: it is tried again after so long.

@@ -16,7 +16,7 @@ import lancedb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from lancedb.index import FTS, Bitmap, BTree, IvfSq
+from lancedb.index import FTS, Bitmap, BTree
 from lancedb.query import FullTextOperator, MatchQuery
 
 from codekernel.errors import StorageError
@@ -53,7 +53,10 @@ ROWS_PER_PARTITION = 4_096
 # Rows of each partition from which its centre is found.
 SAMPLED_ROWS = 64
 
-# Some 500 bytes a row are loaded.
+# Bits of a row must fill bytes; of other models the vectors themselves are indexed.
+BITS_PER_BYTE = 8
+
+# Some 300 bytes a row are loaded.
 MAX_PREWARMED_ROWS = 300_000
 
 ROW_ID, DISTANCE, SCORE = "_rowid", "_distance", "_score"
@@ -73,8 +76,9 @@ class TablePlace:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-# Of the best ten of 100,000 chunks, 10 partitions hold .971, 20 .989, and of a million
-SEARCHED_PARTITIONS = 20
+# Of 66 of 272,000 chunks: 20 held .997 of the best ten and .952 of the best hundred, 32 1.000 and
+# .982 (bench.py base_vectors).
+SEARCHED_PARTITIONS = 32
 
 
 @contextmanager
@@ -149,9 +153,13 @@ class BaseTableWriter:
                 ascii_folding=False,
                 max_token_length=None,
             )
-        # A byte a number needs no codebook: 100,000 rows take 0.7 s of CPU and a million 34, where
-        # the training of a product quantization takes 40 for 100,000.
-        return IvfSq(
+        # A bit a number needs no codebook: 272,000 rows take 3.5 s of CPU, where the training of a
+        # product quantization takes 40 for 100,000. A byte a number takes five times the bytes.
+        # The last version of LanceDB for Intel Macs may not have this kind, and builds no base.
+        dimensions = self._table.schema.field(VECTOR).type.list_size
+        kinds = lancedb.index
+        kind = kinds.IvfFlat if dimensions % BITS_PER_BYTE else kinds.IvfRq
+        return kind(
             distance_type="cosine",
             num_partitions=max(1, self.count_rows() // ROWS_PER_PARTITION),
             sample_rate=SAMPLED_ROWS,
@@ -228,7 +236,7 @@ class BaseTable:
         with _translate_errors():
             search = self._table.search(vector, vector_column_name=VECTOR)
             search = search.distance_type("cosine").nprobes(SEARCHED_PARTITIONS)
-            # The cosines of these hits alone are computed anew, for they are compared with others.
+            # Bits choose the hits; how near each of them is, its exact vector says.
             search = search.refine_factor(1)
             return self._collect_nearest(search, vector, repos, limit)
 
