@@ -221,7 +221,9 @@ test('a kernel that cannot start is told of, and can be asked for again', async 
   const host = await launchDesktop(t, place, { python: broken });
   const page = await host.page('repos');
   await page.getByRole('status', { name: /The kernel does not run/ }).waitFor();
-  await page.getByText('The kernel crashed too often and was not started again.').waitFor();
+  const told = page.getByRole('alert');
+  await told.getByText('The kernel crashed too often and was not started again.').waitFor();
+  assert.equal(await told.count(), 1);
   assert.deepEqual(await findViolations(page), []);
   await takeScreenshots(page, 'kernel-failed');
   await writeFile(broken, `#!/bin/sh\nexec '${python()}' "$@"\n`);

@@ -31,14 +31,47 @@ async function opened(t, start, files) {
     place.repo,
   );
   await list.reload();
+  if (host.kind === 'electron') await noteProgress(host);
   await list.getByRole('link', { name: /^demo/ }).click();
   const page = await host.page('repository');
   await waitUntilIndexed(page);
   return { host, page };
 }
 
+/** Listen to what the taskbar is told, which nobody can ask for. */
+function noteProgress({ app }) {
+  return app.evaluate(({ BrowserWindow }) => {
+    const [window] = BrowserWindow.getAllWindows();
+    const show = window.setProgressBar.bind(window);
+    const shown = /** @type {number[]} */ ([]);
+    window.setProgressBar = (share) => {
+      shown.push(share);
+      show(share);
+      if (share === -1) Reflect.get(globalThis, 'progressEnded')?.();
+    };
+    Object.assign(globalThis, { progressShown: shown });
+  });
+}
+
+/** What the taskbar was told until the work was done. @returns {Promise<number[]>} */
+function endOfProgress({ app }) {
+  return app.evaluate(async () => {
+    const shown = Reflect.get(globalThis, 'progressShown');
+    if (shown.at(-1) !== -1) {
+      await new Promise((resolve) => Object.assign(globalThis, { progressEnded: resolve }));
+    }
+    return shown;
+  });
+}
+
 test('ten thousand results are shown, scrolled and walked through', async (t) => {
   const { host, page } = await opened(t, launchDesktop, largeRepository());
+  const progress = await endOfProgress(host);
+  assert.ok(
+    progress.some((share) => share > 0 && share < 1),
+    String(progress),
+  );
+
   // The kernel gives a thousand at most; here each of them comes ten times.
   await host.app.evaluate(({ ipcMain }) => {
     const handlers = /** @type {any} */ (ipcMain)._invokeHandlers;

@@ -1,13 +1,16 @@
 /** Every page fits its window and shuts nobody out: wide, zoomed, half a screen, as narrow as a phone. */
 
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import test from 'node:test';
+import { promisify } from 'node:util';
 
 import { waitUntilIndexed } from './stories/searching.js';
 import { findViolations } from './support/axe.js';
 import { launchBrowser } from './support/browser.js';
+import { PROJECT, python } from './support/programs.js';
 import { makeWorkspace, settingsFor, writeFiles } from './support/workspace.js';
 
 const LONG_LINE = `greeting = "${'hello '.repeat(80)}"  # greet\n`;
@@ -53,5 +56,41 @@ test('every page fits, and axe finds nothing in it, in both themes', async (t) =
     await page.setViewportSize(SIZES[0]);
     assert.deepEqual(await findViolations(page, 'dark'), [], `${address}, dark`);
   }
+  await learnLanguage(page, path.join(place.folder, 'languages'));
   assert.deepEqual(host.problems, []);
 });
+
+/**
+ * A third language is one file, and the list that is made of it.
+ *
+ * @param {import('playwright-core').Page} page
+ * @param {string} folder
+ */
+async function learnLanguage(page, folder) {
+  await mkdir(folder);
+  const texts = { 'repos.title': 'Deponejoj', 'repos.add': 'Aldoni deponejon' };
+  const file = { code: 'eo', locale: 'eo', name: 'Esperanto', texts };
+  await writeFile(path.join(folder, 'eo.js'), `export default ${JSON.stringify(file)};\n`);
+  const make =
+    'import sys; from pathlib import Path; sys.path.insert(0, "scripts");' +
+    'from make_bridge_types import generate_languages;' +
+    'folder = Path(sys.argv[1]); (folder / "index.js").write_text(generate_languages(folder))';
+  await promisify(execFile)(python(), ['-c', make, folder], { cwd: PROJECT });
+  for (const name of ['index.js', 'eo.js']) {
+    const content = { path: path.join(folder, name), contentType: 'text/javascript' };
+    await page.route(`**/languages/${name}`, (route) => route.fulfill(content));
+  }
+  await page.goto(new URL('/repos.html', page.url()).href);
+  await page.getByRole('combobox', { name: 'Language' }).selectOption('Esperanto');
+  await page.getByRole('heading', { name: 'Deponejoj', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Aldoni deponejon' }).waitFor();
+  await page.getByRole('link', { name: 'Settings' }).waitFor(); // what it does not say is English
+  await page.reload();
+  await page.getByRole('heading', { name: 'Deponejoj', level: 1 }).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.lang), 'eo');
+  for (const size of SIZES) {
+    await page.setViewportSize(size);
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(wide <= 0, `the bar with a choice of languages at ${size.width}: ${wide} too wide`);
+  }
+}

@@ -65,6 +65,27 @@ test('a search in all repositories leads into the one that has the result', asyn
   assert.match(page.url(), /repo=demo&q=something_else&in=\*/);
 });
 
+/**
+ * What stands above the window, and in the taskbar.
+ *
+ * @param {any} host
+ * @param {string} title
+ */
+function hasTitle({ app }, title) {
+  return app.evaluate(
+    (/** @type {any} */ { BrowserWindow }, /** @type {string} */ wanted) =>
+      new Promise((resolve) => {
+        const [window] = BrowserWindow.getAllWindows();
+        const look = () =>
+          window.getTitle() === wanted
+            ? resolve(true)
+            : window.once('page-title-updated', () => setImmediate(look));
+        look();
+      }),
+    title,
+  );
+}
+
 for (const start of [launchBrowser, launchDesktop]) {
   test(`${start.name}: an answer goes on while one is elsewhere, and the address remembers`, async (t) => {
     const { host, page } = await opened(t, start);
@@ -82,6 +103,7 @@ for (const start of [launchBrowser, launchDesktop]) {
     const running = page.getByRole('link', { name: '1 at work' });
     await running.waitFor();
     await page.waitForURL((url) => url.searchParams.has('talk'));
+    if (host.kind === 'electron') await hasTitle(host, '(1) demo · codekernel');
 
     await page.getByRole('link', { name: 'Settings' }).click();
     await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();

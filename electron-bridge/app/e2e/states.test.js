@@ -79,7 +79,7 @@ test('a refused key, a model server that is down, a folder that is gone, no kern
 
   await page.getByRole('link', { name: 'Repositories' }).click();
   host.stop(); // in order, so that nobody waits for it to come back
-  const stopped = page.getByRole('alert').filter({ hasText: 'The kernel has stopped' });
+  const stopped = page.getByRole('alert').filter({ hasText: 'The kernel has been stopped.' });
   await stopped.getByText('codekernel web in a terminal').waitFor();
   await page.getByRole('link', { name: 'Settings' }).click();
   await page.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();

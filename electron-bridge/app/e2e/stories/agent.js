@@ -1,10 +1,11 @@
 /** An agent: what it thinks and does, what it must ask for, and undoing what it changed. */
 
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 import { findViolations } from '../support/axe.js';
+import { TIMEOUT_MS } from '../support/desktop.js';
 import { takeScreenshots } from '../support/screenshots.js';
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -192,6 +193,50 @@ async function reviewFirst(place, page) {
   await rules.getByText('There are no rules').waitFor();
   await rules.getByRole('button', { name: 'Close' }).click();
   await page.getByRole('checkbox', { name: 'Review first' }).uncheck();
+}
+
+/**
+ * The agent is at work, and goes on: on another page, without its tab, without the browser.
+ *
+ * @param {import('../support/workspace.js').Workspace} place
+ * @param {Awaited<ReturnType<typeof import('../support/browser.js').launchBrowser>>} host
+ * @param {Page} first
+ */
+export async function outlive(place, host, first) {
+  await rm(path.join(place.repo, 'go'));
+  await first.getByRole('button', { name: 'New', exact: true }).click();
+  const box = first.locator('#question');
+  await box.fill('Write a friendlier greeting, and tidy up.');
+  await box.press('Enter');
+  const running = (/** @type {Page} */ page) =>
+    went(row(page.getByRole('article').first(), 'run_command'), 'running');
+  await first.getByRole('button', { name: 'Allow', exact: true }).click();
+  await running(first);
+
+  const badge = (/** @type {Page} */ page) => page.getByRole('link', { name: '1 at work' });
+  await first.getByRole('link', { name: 'Settings' }).click();
+  await first.getByRole('heading', { name: 'Settings', level: 1 }).waitFor();
+  await badge(first).click();
+  await running(first);
+
+  const address = new URL('repository.html?repo=demo', first.url()).href;
+  const second = await first.context().newPage();
+  second.setDefaultTimeout(TIMEOUT_MS);
+  await first.close();
+  await second.goto(address);
+  await badge(second).click();
+  await running(second);
+
+  const third = await host.reopen();
+  await third.goto(address);
+  await badge(third).click();
+  await running(third);
+  await writeFile(path.join(place.repo, 'go'), '');
+  const turn = third.getByRole('article').first();
+  await went(row(turn, 'run_command'), 'done');
+  await turn.getByRole('button', { name: 'Deny' }).click();
+  await turn.getByText('says good morning now').waitFor();
+  await badge(third).waitFor({ state: 'detached' });
 }
 
 /**

@@ -2,6 +2,8 @@
 
 import { spawn } from 'node:child_process';
 import { on } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
 import { chromium } from 'playwright-core';
@@ -19,7 +21,8 @@ const ADDRESS = /^Open (http:\/\/127\.0\.0\.1:\d+\/\S*)$/;
  * @param {{ locale?: string, folder?: string }} [options] `folder`: where the command is run
  * @returns {Promise<import('./desktop.js').Host & {
  *   address: string, kill(): Promise<unknown>, stop(): Promise<unknown>,
- * }>}
+ *   reopen(): Promise<import('playwright-core').Page>,
+ * }>} `reopen`: another run of the browser with what it keeps, and an empty page
  */
 export async function launchBrowser(
   t,
@@ -27,14 +30,28 @@ export async function launchBrowser(
   { locale = 'en-US', folder = place.environ.HOME } = {},
 ) {
   const { server, ended, address } = await startServer(t, place, folder);
-  const program = await chromium.launch({ executablePath: chromiumProgram(), args: FLAGS });
-  t.after(() => program.close());
-  const context = await program.newContext({ viewport: { width: 1240, height: 820 }, locale });
-  const page = await context.newPage();
-  page.setDefaultTimeout(TIMEOUT_MS);
+  const profile = await mkdtemp(path.join(os.tmpdir(), 'codekernel-browser-'));
+  const open = () =>
+    chromium.launchPersistentContext(profile, {
+      executablePath: chromiumProgram(),
+      args: FLAGS,
+      viewport: { width: 1240, height: 820 },
+      locale,
+    });
+  let browser = await open();
+  t.after(async () => {
+    await browser.close();
+    await rm(profile, { recursive: true, force: true, maxRetries: 10 });
+  });
   /** @type {string[]} */
   const problems = [];
-  collectProblems(page, problems);
+  const firstPage = () => {
+    const [page] = browser.pages();
+    page.setDefaultTimeout(TIMEOUT_MS);
+    collectProblems(page, problems);
+    return page;
+  };
+  const page = firstPage();
   await page.goto(address);
   return {
     kind: 'browser',
@@ -53,8 +70,13 @@ export async function launchBrowser(
       server.kill('SIGINT');
       return ended;
     },
+    async reopen() {
+      await browser.close();
+      browser = await open();
+      return firstPage();
+    },
     async quit() {
-      await program.close();
+      await browser.close();
       server.kill('SIGINT');
       return /** @type {Promise<number | null>} */ (ended);
     },

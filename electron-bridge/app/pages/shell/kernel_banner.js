@@ -15,11 +15,13 @@ export function kernelBanner() {
   const isDown = state === 'failed' || state === 'stopped';
   document.body.classList.toggle(DOWN_CLASS, isDown);
   if (!isDown) return nothing;
-  const { sentence, advice } = failure ? explain(failure) : { sentence: '', advice: '' };
+  const { sentence, advice } = failure
+    ? explain(failure)
+    : { sentence: t(`kernel.${state}`), advice: '' };
   return html`<div class="notice failure kernel-banner" role="alert">
     <div class="notice-body">
-      <p class="notice-title">${t(`kernel.${state}`)}</p>
-      <p>${sentence} ${advice}</p>
+      <p class="notice-title">${sentence}</p>
+      <p>${advice}</p>
     </div>
     ${state === 'failed' ? restartButton(failure) : nothing}
   </div>`;
