@@ -299,15 +299,10 @@ class EmbedWorker:
             self._open_indexes()
 
     def _delay_opening(self) -> bool:
-        """Leave the first moments to questions and to the scan; true if other settings came.
-
-        Snapshots are read beside the scan: nearly all of that is done without the interpreter lock.
-        """
-        if self._wait_for_plan(self._timings.embed_start_delay):
-            return True
-        return not self._store.has_snapshots and self._wait_for_plan(
-            self._timings.max_scan_wait,
-            lambda: self._chunking is not ChunkingProgress.UNSCANNED or self._pause.is_paused,
+        """Wait for questions and, without snapshots, for the scan; true if other settings came."""
+        wait = 0.0 if self._store.has_snapshots else self._timings.max_scan_wait
+        return self._wait_for_plan(self._timings.embed_start_delay) or self._wait_for_plan(
+            wait, lambda: self._chunking is not ChunkingProgress.UNSCANNED or self._pause.is_paused
         )
 
     def _open_indexes(self) -> None:

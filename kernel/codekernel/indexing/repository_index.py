@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, PauseSwitch, WorkControl
 from codekernel.domain.index import EndpointAsk, RepositoryIndexStatus
-from codekernel.domain.memory import freeze_imported_objects, trim_native_memory
+from codekernel.domain.memory import freeze_imported_objects
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing import index_plan
 from codekernel.indexing.battery import is_on_battery
@@ -242,7 +242,6 @@ class RepositoryIndex:
         self._worker.close()
         with self._vectors_lock:  # the embed thread of a worker that was replaced may hold it
             self._retired.close()
-        trim_native_memory()
 
     def _run(self) -> None:
         failures = 0

@@ -340,9 +340,8 @@ def _try_open_to_write(
         lexical = open_lexical_index(folder, catalog, writer)
         opening.pop_all()
     moved = read_quarantined_inodes(folder).items() - before.items()
-    return IndexStore(
-        folder, catalog, lexical, writer, lock, tuple(path for path, _ in sorted(moved))
-    )
+    quarantined = tuple(path for path, _ in sorted(moved))
+    return IndexStore(folder, catalog, lexical, writer, lock, quarantined)
 
 
 def open_index_to_read(folder: Path) -> IndexStore:
