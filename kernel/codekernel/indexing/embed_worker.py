@@ -109,12 +109,14 @@ class EmbedWorker:
     def notice_scan(self, *, has_files: bool) -> None:
         """The files have been compared; if some are about to come, open the models now."""
         with self._condition:
-            if self._chunking is ChunkingProgress.UNSCANNED:
+            is_first = self._chunking is ChunkingProgress.UNSCANNED
+            if is_first:
                 self._chunking = ChunkingProgress.SCANNED
             if has_files:
                 is_open = self._state in {EmbedState.WARMING, EmbedState.READY}
                 self._inbox.expects_files = not is_open
-            self._condition.notify_all()
+            if is_first or has_files:  # with each file read: a thread that wakes costs a switch
+                self._condition.notify_all()
 
     def mark_all_chunked(self) -> None:
         """Every file has been chunked as the settings ask, and enqueued."""
