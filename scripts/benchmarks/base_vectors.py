@@ -30,9 +30,9 @@ from codekernel.sharing.object_store import StorePlace
 from codekernel.storage.base.base_table import ROWS_PER_PARTITION, SAMPLED_ROWS
 from lancedb.index import IvfFlat, IvfPq, IvfRq, IvfSq
 
-HITS, CANDIDATES, QUESTIONS = 10, 500, 150
+CANDIDATES, QUESTIONS = 500, 150
 CHUNK_CHARS, BATCH_ROWS, NOISE = 950, 20_000, 0.05
-DEPTHS = ((10, 0), (20, 0), (32, 0), (32, 1), (32, 5))
+DEPTHS = ((20, 0), (20, 1), (32, 0), (32, 1), (50, 1), (32, 5))
 
 KINDS: dict[str, Callable[..., Any]] = {
     "sq": IvfSq,
@@ -52,6 +52,7 @@ def main() -> int:
     parser.add_argument("--bench", type=Path, default=ROOT.parent / "shared" / "bench")
     parser.add_argument("--repos", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--hits", type=int, default=10)
     parser.add_argument("--kinds", nargs="*", choices=KINDS, default=["sq", "rq"])
     options = parser.parse_args()
     with ModelPool().acquire_embedder(MODEL, Performance()) as embedder:
@@ -62,7 +63,7 @@ def main() -> int:
         queries = np.stack([embedder.embed_query(query) for query in asked[::step]])
     with tempfile.TemporaryDirectory() as folder:
         table = write_table(Path(folder), vectors, options.rows)
-        nearest = find_nearest(table, queries)
+        nearest = find_nearest(table, queries, options.hits)
         for kind in options.kinds:
             measure(table, kind, queries, nearest)
     return 0
@@ -105,12 +106,12 @@ def write_table(folder: Path, vectors: npt.NDArray[np.float16], rows: int) -> An
     return lancedb.connect(folder).create_table("vectors", data=reader, schema=schema)
 
 
-def find_nearest(table: Any, queries: Floats) -> list[dict[int, float]]:
-    """Return the nearest rows of each query and their distances, some more than are wanted."""
+def find_nearest(table: Any, queries: Floats, hits: int) -> list[dict[int, float]]:
+    """Return the nearest rows of each query and their distances, nearest first, twice so many."""
     return [
         {
             row["id"]: row["_distance"]
-            for row in search(table, query).bypass_vector_index().limit(2 * HITS).to_list()
+            for row in search(table, query).bypass_vector_index().limit(2 * hits).to_list()
         }
         for query in queries
     ]
@@ -124,6 +125,7 @@ def search(table: Any, query: Floats) -> Any:
 
 def measure(table: Any, kind: str, queries: Floats, nearest: list[dict[int, float]]) -> None:
     """Build an index of one kind, and search it."""
+    hits = len(nearest[0]) // 2
     partitions = max(1, table.count_rows() // ROWS_PER_PARTITION)
     config = KINDS[kind](
         distance_type="cosine", num_partitions=partitions, sample_rate=SAMPLED_ROWS
@@ -137,12 +139,12 @@ def measure(table: Any, kind: str, queries: Floats, nearest: list[dict[int, floa
         for query, best in zip(queries, nearest, strict=True):
             asked = search(table, query).nprobes(probes).limit(CANDIDATES)
             began = time.perf_counter()
-            rows = (asked.refine_factor(refine) if refine else asked).to_list()[:HITS]
+            rows = (asked.refine_factor(refine) if refine else asked).to_list()[:hits]
             seconds.append(time.perf_counter() - began)
-            worst = sorted(best.values())[HITS - 1] + 1e-6
-            shares.append(sum(best.get(row["id"], 2.0) <= worst for row in rows) / HITS)
+            worst = sorted(best.values())[hits - 1] + 1e-6
+            shares.append(sum(best.get(row["id"], 2.0) <= worst for row in rows) / hits)
         print(
-            f"  {probes} partitions, {refine or 'no'} exact vectors a hit: recall@{HITS}"
+            f"  {probes} partitions, {refine or 'no'} exact vectors a hit: recall@{hits}"
             f" {np.mean(shares):.3f}, p50 {1000 * np.median(seconds):.0f} ms",
             flush=True,
         )

@@ -255,8 +255,8 @@ class BaseBench:
                 rows.append((time.perf_counter() - asked, requests, size / 1e6))
         print(f"with {1000 * DELAY_SECONDS:.0f} ms a request, one after another, not prewarmed:")
         for kind, some in (("first", rows[:1]), ("later", rows[1:])):
-            seconds, requests, megabytes = map(fmean, zip(*some, strict=True))
-            print(f"  {kind}: {seconds:.2f} s, {requests:.0f} requests, {megabytes:.1f} MB")
+            means = tuple(map(fmean, zip(*some, strict=True)))
+            print("  {}: {:.2f} s, {:.0f} requests, {:.1f} MB".format(kind, *means))
 
     def _measure_recall(self) -> bool:
         table = BaseTable(self._place.table)
@@ -273,7 +273,7 @@ class BaseBench:
 
 def measure_share(table: BaseTable, vector: Any, repos: Sequence[str]) -> float:
     """Return how many of the nearest chunks a search finds; equals count alike."""
-    nearest = {
+    nearest: dict[int, float] = {
         row["_rowid"]: row["_distance"] for row in table.search_exactly(vector, repos, 2 * HITS)
     }
     worst = sorted(nearest.values())[HITS - 1] + 1e-6

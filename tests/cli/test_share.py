@@ -9,6 +9,7 @@ import pytest
 from codekernel.cli.commands.doctor import run_doctor
 from codekernel.cli.commands.share import run_share
 from codekernel.sharing.team import SALT_NAME
+from codekernel.sharing.vector_speeds import MeasuredSpeed
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
 from support.shared_kernel import ENVIRON
@@ -54,6 +55,25 @@ def test_status_lists_what_leaves_and_what_is_there(
     printed = capsys.readouterr().out
     assert "vectors and salted hashes of the texts embedded here leave" in printed
     assert "no vectors yet" in printed
+
+
+def test_status_says_of_which_models_the_store_is_not_asked(
+    user_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    set_up(user_data, tmp_path, monkeypatch)
+    for model, rate in (("ab" * 8, 9_000.0), ("cd" * 8, 30.0)):
+        speed = MeasuredSpeed(UserData(user_data).sharing_folder, model)
+        speed.note_computed(rate)
+        speed.save()
+    assert share(user_data, "status") == 0
+    printed = capsys.readouterr().out
+    assert "computed here: 9000 a second; from the store: not timed yet; it is not asked" in printed
+    assert "computed here: 30 a second; from the store: not timed yet; it is asked" in printed
+    assert share(user_data, "status", json=True) == 0
+    assert json.loads(capsys.readouterr().out)["speeds"]["ab" * 8]["computed"] == 9_000
 
 
 def test_status_names_the_problem_also_for_programs(

@@ -110,7 +110,7 @@ def test_ones_own_packs_are_found_also_after_a_change_of_the_salt(world: PackWor
 
 def make_pack(label: str, days: float, profile: str = "p") -> StoredIndexPack:
     sent_at = time.time() - days * 24 * 60 * 60
-    return StoredIndexPack(f"{label}{days}", label, "c", profile, "o", 1, sent_at)
+    return StoredIndexPack(f"{label}{days}", label, "c", profile, "o", 1, sent_at, is_signed=False)
 
 
 def test_old_packs_expire_but_the_newest_of_each_repository_stay() -> None:

@@ -19,7 +19,8 @@ from codekernel.sharing.team import SIGNING_KEY_NAME
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from packs.packs_world import PackWorld, wait_for_notice
 
-KEY, STRANGER = SigningKey.make(), SigningKey.make()
+# The same in every process: they name tests.
+KEY, STRANGER = SigningKey(b"the-team", bytes(range(32))), SigningKey(b"stranger", bytes(32))
 
 
 @pytest.fixture
@@ -33,6 +34,8 @@ def test_keys_are_read_as_they_are_written() -> None:
     assert SigningKey.parse(KEY.encode()) == KEY
     assert SigningKey.parse(f"untrusted comment: mine\n{KEY.encode()}\n") == KEY
     assert PublicKey.parse(KEY.public.encode()) == KEY.public
+    made = SigningKey.make()
+    assert SigningKey.parse(made.encode()) == made != SigningKey.make()
     assert KEY.public.encode().startswith("RW"), "as minisign's do"
 
 

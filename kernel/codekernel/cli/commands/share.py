@@ -120,9 +120,13 @@ def _format_model(model: ContributedModel) -> str:
 
 
 def _format_speed(model: str, speed: VectorSpeed) -> str:
-    given = f"the store gives {speed.fetched:.0f}" if speed.fetched else "the store was not timed"
-    asked = "asked" if speed.is_fetching_quicker else "not asked, computing is quicker"
-    return f"model {model}: {speed.computed:.0f} a second computed here, {given}; it is {asked}"
+    """Say why the store is asked for vectors of a model, or not."""
+    computed, given = (
+        f"{rate:.0f} a second" if rate else "not timed yet"
+        for rate in (speed.computed, speed.fetched)
+    )
+    verdict = "asked" if speed.is_fetching_quicker else "not asked, for computing is quicker"
+    return f"model {model}: computed here: {computed}; from the store: {given}; it is {verdict}"
 
 
 def _encode(model: ContributedModel) -> dict[str, object]:
