@@ -1,4 +1,4 @@
-"""Measure the app's pages in Chromium or Electron: first paint, page and tab change, keystroke to results."""
+"""Measure the pages in Chromium or Electron: first paint, page change, keystroke to results."""
 
 import argparse
 import os
