@@ -1,4 +1,4 @@
-"""Measure the app's pages in Chromium or Electron: paint, page and tab change, keystrokes."""
+"""Measure the pages in Chromium or Electron: first paint, page change, keystroke to results."""
 
 import argparse
 import os
