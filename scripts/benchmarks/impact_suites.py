@@ -12,7 +12,7 @@ from rival_venv import RivalMissing, environment
 
 TEST_TIMEOUT_SECONDS = 240.0
 # A test that asks the network, which there may not be.
-CASE_TIMEOUT_SECONDS = 10
+CASE_TIMEOUT_SECONDS = 3
 
 # The file of a test, and its name with its class.
 TestName = tuple[str, str]

@@ -43,6 +43,11 @@ class Timing:
     second: Spent
     megabytes: float
 
+    def print_row(self) -> None:
+        """Print a row of the table."""
+        times = f"{self.install} | {self.first} | {self.second}"
+        print(f"| {self.way} | {times} | {self.megabytes:.0f} |", flush=True)
+
 
 def main() -> int:
     """Print a table."""
@@ -62,18 +67,12 @@ def main() -> int:
             f"{count} wheels, {total:.0f} MB, of them codekernel {own.stat().st_size / 1e6:.0f} MB"
         )
         print(f"searched: {count_files(arguments.folder)} files")
-        ways = [try_pip(wheels, place, arguments.folder)]
-        if arguments.tools:
-            ways += [
-                try_tool(tool, wheels, own, place, arguments.folder) for tool in ("pipx", "uv")
-            ]
         print("Seconds, in brackets those of processors:")
         print("| way | install | first answer | second | on the disk, MB |")
-        print("|---|---|---|---|---|")
-        for way in ways:
-            print(
-                f"| {way.way} | {way.install} | {way.first} | {way.second} | {way.megabytes:.0f} |"
-            )
+        print("|---|---|---|---|---|", flush=True)
+        try_pip(wheels, place, arguments.folder).print_row()
+        for tool in ("pipx", "uv") if arguments.tools else ():
+            try_tool(tool, wheels, own, place, arguments.folder).print_row()
     return 0
 
 
@@ -112,7 +111,7 @@ def try_tool(tool: str, wheels: Path, own: Path, place: Path, folder: Path) -> T
         "PIPX_HOME": str(home),
         "PIPX_BIN_DIR": str(home / "bin"),
         "PIP_FIND_LINKS": str(wheels),
-        "UV_CACHE_DIR": str(home),
+        "UV_CACHE_DIR": str(home / "uv"),  # pipx uses uv, too, where it finds it
         "UV_NO_INDEX": "1",
         "UV_FIND_LINKS": str(wheels),
         "UV_PYTHON": sys.executable,

@@ -173,14 +173,13 @@ def measure_signs(
     nearest: Mapping[CallChainNode, ReachedDefinition],
 ) -> list[Signs]:
     """Return the signs of each test."""
-    terms = Counter[str]()
-    for term in tokenize(changed.text).split():
-        terms[term] = 1
     name_terms = {term for name in changed.names for term in tokenize(name).split()}
-    weights = dict.fromkeys(terms, 1.0) | dict.fromkeys(name_terms, NAME_TERM_WEIGHT)
+    weights = dict.fromkeys(tokenize(changed.text).split(), 1.0)
+    weights |= dict.fromkeys(name_terms, NAME_TERM_WEIGHT)
     words = _scale(_score_words([test.text for test in tests], weights))
     stems = {_stem(path) for path in changed.paths}
-    titles = _scale([_score_title(test, name_terms) for test in tests])
+    title_terms = name_terms.union(*(tokenize(stem).split() for stem in stems))
+    titles = _scale([_score_title(test, title_terms) for test in tests])
     found = []
     for place, test in enumerate(tests):
         call = nearest.get(test.place)
