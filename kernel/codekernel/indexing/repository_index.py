@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from codekernel.domain.concurrency import BackgroundThrottle, CancelToken, PauseSwitch, WorkControl
 from codekernel.domain.index import EndpointAsk, RepositoryIndexStatus
-from codekernel.domain.memory import freeze_imported_objects
+from codekernel.domain.memory import freeze_imported_objects, trim_native_memory
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing import index_plan
 from codekernel.indexing.battery import is_on_battery
@@ -200,8 +200,7 @@ class RepositoryIndex:
         """Wait until a worker has verified its store; if that ends it, until it is replaced."""
 
         def is_over() -> bool:
-            is_replaced = self._worker is not worker
-            return is_replaced or self._is_disk_faulty or self._cancel.is_cancelled
+            return self._worker is not worker or self._is_disk_faulty or self._cancel.is_cancelled
 
         def is_verified() -> bool:
             return worker.is_stopping or worker.verification_count != verification_count
@@ -242,6 +241,7 @@ class RepositoryIndex:
         self._worker.close()
         with self._vectors_lock:  # the embed thread of a worker that was replaced may hold it
             self._retired.close()
+        trim_native_memory()
 
     def _run(self) -> None:
         failures = 0
