@@ -1,5 +1,6 @@
 """Which chunks are found and in which order; vectors are made up, so that no model is needed."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -13,7 +14,11 @@ from codekernel.search.filters import Filters
 from codekernel.search.pipeline import Searcher, search_hybrid, search_literal
 from codekernel.search.query_parser import QueryKind, parse_query
 from codekernel.search.query_syntax import parse_search_expression
-from codekernel.search.ranking import SEMANTIC_WEIGHT, SEMANTIC_WEIGHT_OF_UNNAMED
+from codekernel.search.ranking import (
+    EVIDENCE_FACTOR_OF_UNNAMED,
+    SEMANTIC_WEIGHT,
+    SEMANTIC_WEIGHT_OF_UNNAMED,
+)
 from codekernel.search.retrieval import MIN_COSINE, retrieve_candidates
 from codekernel.storage.index_store import IndexStore, open_index
 from codekernel.storage.lexical_documents import LexicalDocument
@@ -102,6 +107,21 @@ def test_accuracy_lets_a_reranker_read_the_best_chunk_of_each_file(
     found, read = search_with_reranker(store, tmp_path, asked)
     assert sorted(found) == sorted(plain)
     assert sorted(text.partition("\n")[0] for text in read) == sorted(set(plain))
+
+
+def test_a_reranker_counts_more_where_no_file_is_named_after_the_question(
+    store: IndexStore, tmp_path: Path
+) -> None:
+    def prefer_b(_query: str, texts: Sequence[str]) -> list[float]:
+        return [0.1 * text.startswith("b.py\n") for text in texts]
+
+    searcher = Searcher(tmp_path, Index(store, [FakeVectors({0: 0.5, 1: 0.5})]), prefer_b)
+    gains = []
+    for query in ("what does it return", "what does b return"):
+        (hit,) = (it for it in searcher.search(query, 10, accuracy=True) if it.chunk.path == "b.py")
+        gained = hit.signals[Signal.RERANKER]
+        gains.append(math.log(sum(hit.signals.values()) / (sum(hit.signals.values()) - gained)))
+    assert gains == pytest.approx([0.1 * EVIDENCE_FACTOR_OF_UNNAMED, 0.1])
 
 
 @pytest.mark.parametrize("text", ["Session", "a.py:12", "read_config()"])

@@ -1,10 +1,13 @@
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from codekernel.domain.index import Signal
 from codekernel.search.query_parser import QueryKind
 from codekernel.search.ranking import (
+    MAX_RERANKED_CHARS,
     MAX_RERANKED_FILES,
+    MIN_RERANKED_FILES,
     SEMANTIC_WEIGHT,
     SEMANTIC_WEIGHT_OF_UNNAMED,
     RankedChunk,
@@ -150,6 +153,15 @@ def test_the_best_chunk_of_each_of_the_first_files_is_read() -> None:
     assert order(select_for_reranker(found)) == [3 * number for number in range(MAX_RERANKED_FILES)]
 
 
+@pytest.mark.parametrize(
+    ("chars", "files"), [(10_000, MIN_RERANKED_FILES), (MAX_RERANKED_CHARS // 20, 20)]
+)
+def test_more_files_are_read_while_all_of_it_is_short(chars: int, files: int) -> None:
+    chunks = [(replace(each.chunk, begin=0, end=chars), each) for each in ranked_files(40)]
+    found = [each._replace(chunk=chunk) for chunk, each in chunks]
+    assert len(select_for_reranker(found)) == files
+
+
 def test_nothing_is_weighed_for_nothing() -> None:
     assert weigh_cosines([]) == weigh_probabilities([]) == []
 
@@ -163,7 +175,7 @@ def test_an_embedding_model_moves_what_is_near_by_the_difference_of_the_cosines(
 
 
 def test_a_reranker_that_agrees_moves_what_it_likes_better() -> None:
-    scores = [1 - number / 10 for number in range(MAX_RERANKED_FILES)]
+    scores = [1 - number / 40 for number in range(MAX_RERANKED_FILES)]
     scores[3] = 0.99
     assert blend(MAX_RERANKED_FILES, scores).index(3) < 3
 
@@ -194,25 +206,23 @@ def test_the_surer_it_is_the_more_it_moves() -> None:
 
 
 def test_a_reranker_that_disagrees_with_everything_is_ignored() -> None:
-    assert blend(MAX_RERANKED_FILES, [number / 10 for number in range(MAX_RERANKED_FILES)]) == list(
-        range(MAX_RERANKED_FILES)
-    )
+    assert blend(9, [number / 10 for number in range(9)]) == list(range(9))
 
 
 @pytest.mark.parametrize("most", [1.0, 0.999999, 0.9])
 def test_however_sure_it_moves_nothing_far(most: float) -> None:
     found = [
-        each._replace(score=1.0 - each.chunk.id / MAX_RERANKED_FILES)
-        for each in ranked_files(MAX_RERANKED_FILES)
+        each._replace(score=1.0 - each.chunk.id / MIN_RERANKED_FILES)
+        for each in ranked_files(MIN_RERANKED_FILES)
     ]
-    scores = [most, 0.0, 0.0, most, *[0.0] * (MAX_RERANKED_FILES - 4)]
+    scores = [most, 0.0, 0.0, most, *[0.0] * (MIN_RERANKED_FILES - 4)]
     blended = add_probabilities(found, scores)
-    assert order(blended) == list(range(MAX_RERANKED_FILES))
+    assert order(blended) == list(range(MIN_RERANKED_FILES))
 
 
 def test_what_the_reranker_did_not_read_stays_behind_what_it_read() -> None:
-    scores = [1 - number / 10 for number in range(MAX_RERANKED_FILES)]
-    assert blend(20, scores)[MAX_RERANKED_FILES:] == list(range(MAX_RERANKED_FILES, 20))
+    scores = [1 - number / 40 for number in range(MAX_RERANKED_FILES)]
+    assert blend(40, scores)[MAX_RERANKED_FILES:] == list(range(MAX_RERANKED_FILES, 40))
 
 
 def test_equal_scores_change_nothing() -> None:

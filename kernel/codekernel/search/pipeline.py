@@ -106,6 +106,8 @@ class Ranking(NamedTuple):
     embedded_hashes: frozenset[int] = frozenset()
     # False if an exact string or a regex may match in more places.
     is_complete: bool = True
+    # Whether no candidate's file is named after the query.
+    is_unnamed: bool = False
 
 
 class RetrievedQuestion(NamedTuple):
@@ -138,7 +140,8 @@ def rank_question(retrieved: RetrievedQuestion, weights: RankingWeights) -> Rank
     boosted = apply_boosts(query, fused, chunks, weights, is_unnamed=is_unnamed)
     if phrases:
         boosted = boost_phrases(boosted, phrases)
-    return Ranking(group_by_file(boosted, weights), candidates.embedded_hashes)
+    grouped = group_by_file(boosted, weights)
+    return Ranking(grouped, candidates.embedded_hashes, is_unnamed=is_unnamed)
 
 
 def search_hybrid(
@@ -215,7 +218,9 @@ def rank_expression(
     # A name, a path or a single error is a matter of words.
     if rerank and (is_long or query.kind in PROSE_KINDS):
         catalog = index.store.catalog
-        chunks = rerank_first_files(catalog, query, ranking.chunks, rerank)
+        chunks = rerank_first_files(
+            catalog, query, ranking.chunks, rerank, is_unnamed=ranking.is_unnamed
+        )
         ranking = ranking._replace(chunks=chunks)
     if len(ranking.chunks) >= limit:
         return ranking

@@ -11,7 +11,12 @@ from codekernel.domain.settings import ModelKind, RemoteModel
 from codekernel.errors import InvalidModel, NetworkError
 from codekernel.remote.consents import Consent, ConsentKey
 from codekernel.remote.remote_models import RemoteModels
-from codekernel.search.ranking import MAX_RERANKED_FILES, weigh_cosines, weigh_probabilities
+from codekernel.search.ranking import (
+    MAX_RERANKED_FILES,
+    MIN_RERANKED_FILES,
+    weigh_cosines,
+    weigh_probabilities,
+)
 from codekernel.search.reranking import RerankFunction
 from codekernel.storage.user_data import UserData
 
@@ -87,7 +92,7 @@ class RemoteRerankers:
         """Return what a reranker would be sent, if a person has not been asked yet."""
         if self.models.consents.get(ConsentKey.of(root, model)) is not Consent.NOT_ASKED:
             return None
-        chars = MAX_RERANKED_FILES * _CHARS_PER_TEXT
+        chars = MIN_RERANKED_FILES * _CHARS_PER_TEXT
         tokens, price = round(chars / _CHARS_PER_TOKEN), model.input_price
         return EndpointAsk(
             model=model.name,

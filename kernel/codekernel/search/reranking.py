@@ -4,7 +4,12 @@ from collections.abc import Callable, Sequence
 
 from codekernel.domain.index import build_embedding_text
 from codekernel.search.query_parser import Query
-from codekernel.search.ranking import RankedChunk, add_evidence, select_for_reranker
+from codekernel.search.ranking import (
+    EVIDENCE_FACTOR_OF_UNNAMED,
+    RankedChunk,
+    add_evidence,
+    select_for_reranker,
+)
 from codekernel.search.retrieval import CandidateCatalog
 
 # Returns the evidence that each text answers a query (ranking.py), as what it adds to the logarithm
@@ -13,9 +18,17 @@ RerankFunction = Callable[[str, Sequence[str]], Sequence[float]]
 
 
 def rerank_first_files(
-    catalog: CandidateCatalog, query: Query, ranked: Sequence[RankedChunk], rerank: RerankFunction
+    catalog: CandidateCatalog,
+    query: Query,
+    ranked: Sequence[RankedChunk],
+    rerank: RerankFunction,
+    *,
+    is_unnamed: bool,
 ) -> Sequence[RankedChunk]:
-    """Return the order with what a reranker says of the chunks, with their paths."""
+    """Return the order with what a reranker says of the chunks, with their paths.
+
+    ``is_unnamed``: no file is named after the query.
+    """
     read = select_for_reranker(ranked)
     if len(read) <= 1:
         return ranked
@@ -24,5 +37,6 @@ def rerank_first_files(
         f"{chunk.path}\n{build_embedding_text(chunk.symbols, contents.get(chunk.id, ''))}"
         for chunk, _, _ in read
     ]
-    evidence = rerank(query.semantic_query, texts)
+    factor = EVIDENCE_FACTOR_OF_UNNAMED if is_unnamed else 1.0
+    evidence = [factor * each for each in rerank(query.semantic_query, texts)]
     return add_evidence(ranked, read, evidence) if evidence else ranked
