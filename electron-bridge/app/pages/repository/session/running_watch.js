@@ -15,6 +15,8 @@ export class RunningWatch {
   #agents = [];
   /** @type {Turn[]} */
   #own = [];
+  /** Conversations whose turn this window has seen end, which an older list may still name. */
+  #ended = new Set();
   /** @type {Set<() => void>} */
   #listeners = new Set();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -42,6 +44,10 @@ export class RunningWatch {
    * @param {Turn[]} turns
    */
   setOwn(turns) {
+    const still = new Set(turns.map(({ conversation }) => conversation));
+    for (const { conversation } of this.#own) {
+      if (!still.has(conversation)) this.#ended.add(conversation);
+    }
     this.#own = turns;
     this.#combine();
   }
@@ -49,6 +55,7 @@ export class RunningWatch {
   refresh = async () => {
     clearTimeout(this.#timer);
     if (!this.session.isPrepared) return;
+    this.#ended.clear();
     try {
       const { running = [] } = await kernel.getConversations();
       this.#agents = running.map(({ conversationId, query }) => ({
@@ -72,7 +79,9 @@ export class RunningWatch {
   #combine() {
     const before = JSON.stringify(this.turns);
     const own = new Set(this.#own.map(({ conversation }) => conversation));
-    const others = this.#agents.filter(({ conversation }) => !own.has(conversation));
+    const others = this.#agents.filter(
+      ({ conversation }) => !own.has(conversation) && !this.#ended.has(conversation),
+    );
     this.turns = [...this.#own, ...others];
     if (JSON.stringify(this.turns) === before) return;
     setRunning(this.session.repoName, this.turns);
