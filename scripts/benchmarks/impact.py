@@ -69,9 +69,6 @@ _HUNK = re.compile(
     r"^@@ -(?P<old>\d+)(?:,(?P<gone>\d+))? \+(?P<new>\d+)(?:,(?P<come>\d+))? @@", re.MULTILINE
 )
 
-# Whether a test of a commit passes.
-Outcomes = dict[TestName, bool]
-
 
 @dataclass(frozen=True, slots=True)
 class Commit:

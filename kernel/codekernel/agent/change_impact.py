@@ -8,6 +8,7 @@ rank      callgraph/test_ranking.py
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
@@ -223,8 +224,9 @@ def _describe_change(
     texts = [one.text for one in changed]
     if not any(texts):  # a name alone
         for node in nodes:
-            lines = load_text_file(context, node.path).text.split("\n")
-            texts.append("\n".join(lines[node.first_line - 1 : node.last_line]))
+            with suppress(ToolError):  # the file is gone
+                lines = load_text_file(context, node.path).text.split("\n")
+                texts.append("\n".join(lines[node.first_line - 1 : node.last_line]))
     names = {node.name.rpartition(".")[2] for node in nodes}
     return ChangedText(frozenset(names), frozenset(node.path for node in nodes), "\n".join(texts))
 

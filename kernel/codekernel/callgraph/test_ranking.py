@@ -15,7 +15,7 @@ from codekernel.callgraph.impact import ReachedDefinition
 from codekernel.domain.call_graph import CallChainNode
 from codekernel.domain.lexical_tokenizer import tokenize
 
-_BM25_K1, _BM25_B = 1.2, 0.75
+_SATURATION, _LENGTH_SHARE = 1.2, 0.75  # k1 and b, as usual
 
 # A name of what changes says more than a word of its text.
 NAME_TERM_WEIGHT = 3.0
@@ -208,15 +208,18 @@ def _score_words(texts: Sequence[str], weights: Mapping[str, float]) -> list[flo
         term: math.log(1 + (len(texts) - count + 0.5) / (count + 0.5))
         for term, count in frequency.items()
     }
-    return [
-        sum(
-            weights[term] * rarity[term] * count * (_BM25_K1 + 1)
-            / (count + _BM25_K1 * (1 - _BM25_B + _BM25_B * each.total() / max(1.0, average)))
-            for term, count in each.items()
-            if term in weights
-        )
-        for each in counts
-    ]  # fmt: skip
+    scores = []
+    for each in counts:
+        length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * each.total() / max(1.0, average)
+        scores.append(
+            sum(
+                weights[term] * rarity[term] * count * (_SATURATION + 1)
+                / (count + _SATURATION * length)
+                for term, count in each.items()
+                if term in weights
+            )
+        )  # fmt: skip
+    return scores
 
 
 def _score_title(test: TestCode, terms: set[str]) -> float:
