@@ -1,6 +1,8 @@
+import shutil
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import astuple, replace
 from pathlib import Path
 
@@ -236,3 +238,14 @@ def test_the_first_refused_files_come_by_path_with_the_number_of_all(
     assert [each.path for each in found] == ["a.py", "b/"]
     assert total == 3
     assert catalog.list_first_skipped(9)[0] == sorted(refused, key=lambda each: each.path)
+
+
+def test_the_log_of_a_catalog_that_is_gone_is_not_read_into_a_new_one(tmp_path: Path) -> None:
+    old, path = tmp_path / "old.db", tmp_path / "catalogue.db"
+    with closing(CatalogWriter(old)) as writer:
+        with writer.begin_batch() as batch:
+            batch.mark_pending(["left.py"])
+        shutil.copyfile(f"{old}-wal", f"{path}-wal")
+    with closing(CatalogWriter(path)) as fresh:
+        assert fresh.list_pending() == []
+        fresh.verify()

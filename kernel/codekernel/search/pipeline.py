@@ -309,9 +309,8 @@ class Searcher:
     ) -> tuple[HitList, bool]:
         """Return the hits, and whether the index still had all of their texts."""
         query = parse_query(expression.query_text)
-        filters = expression.filters
-        if filters.scopes or filters.not_scopes:
-            filters = resolve_scopes(filters, self.index.store.catalog)
+        if expression.filters.scopes or expression.filters.not_scopes:
+            filters = resolve_scopes(expression.filters, self.index.store.catalog)
             expression = replace(expression, filters=filters)
         if expression.is_literal:
             ranking = search_literal(self.index, expression, limit, cancel)
@@ -369,11 +368,10 @@ class Searcher:
         root, unchanged = os.fspath(self.root), {}
         for path, known in files.items():
             try:
-                found = os.stat(os.path.join(root, path))  # noqa: PTH116, PTH118 - a third of the time
+                now = os.stat(os.path.join(root, path))  # noqa: PTH116, PTH118 - a third of the time
             except OSError:
                 continue
-            same_time = known.mtime_ns in {found.st_mtime_ns, -1}
-            unchanged[path] = found.st_size == known.size and same_time
+            unchanged[path] = now.st_size == known.size and known.mtime_ns in {now.st_mtime_ns, -1}
         return unchanged
 
     def raise_for_no_hits(self, filters: Filters) -> None:

@@ -266,6 +266,7 @@ class VectorTable:
             self.save_snapshot()
         with self._write_lock:
             self._contents = None
+        trim_native_memory()
 
     def __len__(self) -> int:
         return len(self._require_contents().in_memory)
