@@ -638,6 +638,7 @@ export interface SharingSection {
   endpoint?: string;
   region?: string;
   base?: string;
+  trustedKeys?: string[];
 }
 
 /** Start an agent in a folder, or find the session with this `tag`. */

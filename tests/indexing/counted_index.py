@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ FILES = 40
 
 
 class CountedEmbedder:
-    """An embedder that keeps the texts it was given, and counts as one that takes its time."""
+    """An embedder that keeps the texts it was given."""
 
     def __init__(
         self, embedder: Embedder, texts: list[str], on_embedding: Callable[[], None]
@@ -28,7 +27,6 @@ class CountedEmbedder:
         self._embedder = embedder
         self._texts = texts
         self._on_embedding = on_embedding
-        self.folder = replace(embedder.folder, is_contextual=True)  # static ones ask no team
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)

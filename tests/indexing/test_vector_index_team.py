@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 import pytest
 from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.indexing.known_vectors import KnownVectors
+from codekernel.inference.model_folder import read_model_folder
 from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, Team
 from codekernel.sharing.vector_speeds import ASSUMED_PER_SECOND, MeasuredSpeed
 from codekernel.storage.user_data import UserData
-from indexing.counted_index import FILES, index_folder, write_files
-from indexing.harness import IndexHarness
+from indexing.counted_index import FILES, SIZE, index_folder, write_files
+from indexing.harness import IndexHarness, static_plan
 from support.seaweed import BUCKET, WRITER, Seaweed
 
 pytestmark = pytest.mark.slow
@@ -34,8 +35,15 @@ def sharing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SharingS
 def index_as(
     name: str, root: Path, sharing: SharingSettings, number: int = 1
 ) -> tuple[IndexHarness, list[str]]:
-    """Index a folder in the userData of a member."""
+    """Index a folder in the userData of a member, whose machine is slow."""
     user_data = UserData(root.parent / name)
+    (config,) = static_plan(SIZE).configs
+    assert isinstance(config.model, Path)
+    speed = MeasuredSpeed(
+        user_data.sharing_folder, read_model_folder(config.model).fingerprint[:16]
+    )
+    speed.note_computed(1.0)
+    speed.save()
     team = Team(user_data, lambda: sharing, SECRETS.__getitem__, {})
     folder = user_data.repo_index_folder(number)
     harness, embedded = index_folder(root, folder, get_team_vectors=team.get_vectors)
