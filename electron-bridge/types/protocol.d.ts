@@ -1398,13 +1398,14 @@ export interface ModelPresetEntry {
   local: boolean;
 }
 
-/** The index of an open repository. */
+/** An open index; unless it is `inUse`, it stays open for a while for the next search. */
 export interface OpenIndexEntry {
   repoName: string;
   path: string;
   files: number;
   chunks: number;
   state: string;
+  inUse: boolean;
 }
 
 /** What was opened. */

@@ -61,6 +61,7 @@ def test_status_names_the_index_that_stays_open_for_the_next_client(
     with shared.attach() as front_end:
         open_and_index(front_end, repo)
         assert front_end.stop() == 0
+        wait_until(lambda: not any(each["inUse"] for each in shared.status()["indexes"]))
         (index,) = shared.status()["indexes"]
         assert (index["repoName"], index["files"], index["state"]) == (repo.name, 2, "idle")
 

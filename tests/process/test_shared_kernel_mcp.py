@@ -139,7 +139,7 @@ def test_an_agent_that_ends_or_is_killed_leaves_nothing_behind(
             # One more closes the workspace should nobody use it for a while.
             wait_until(lambda: count_threads(pid) <= threads + 1)
         wait_until(lambda: not list_clients(shared))
-        wait_until(lambda: not shared.status()["indexes"])
+        wait_until(lambda: not any(each["inUse"] for each in shared.status()["indexes"]))
 
 
 def test_an_agent_does_not_notice_that_the_kernel_was_killed_between_calls(

@@ -269,18 +269,21 @@ def describe_open_indexes(
     lingering: Iterable[tuple[Repo, RepositoryIndexStatus]], sessions: Iterable[Session]
 ) -> list[OpenIndexEntry]:
     """Return the indexes that sessions use, and those that wait for the next one."""
-    found = {repo.id: _describe_index(repo, status) for repo, status in lingering}
+    found = {repo.id: _describe_index(repo, status, in_use=False) for repo, status in lingering}
     for session in sessions:
         status = session.workspace.index.get_status() if session.is_prepared else None
-        found[session.repo.id] = _describe_index(session.repo, status)
+        found[session.repo.id] = _describe_index(session.repo, status, in_use=True)
     return list(found.values())
 
 
-def _describe_index(repo: Repo, status: RepositoryIndexStatus | None) -> OpenIndexEntry:
+def _describe_index(
+    repo: Repo, status: RepositoryIndexStatus | None, *, in_use: bool
+) -> OpenIndexEntry:
     return OpenIndexEntry(
         repo_name=repo.name,
         path=str(repo.path),
         files=status.files if status else 0,
         chunks=status.chunks if status else 0,
         state=status.state if status else "opening",
+        in_use=in_use,
     )

@@ -53,6 +53,7 @@ def run_status(args: argparse.Namespace) -> int:
         print_line(
             f"index of {escape_line(index['repoName'])}: {index['state']},"
             f" {index['files']} files, {index['chunks']} chunks"
+            + ("" if index.get("inUse", True) else ", open for the next search")
         )
     return ExitCode.OK
 

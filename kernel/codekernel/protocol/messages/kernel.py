@@ -68,13 +68,14 @@ class ClientEntry(ReplyData, frozen=True):
 
 
 class OpenIndexEntry(ReplyData, frozen=True):
-    """The index of an open repository."""
+    """An open index; unless it is ``inUse``, it stays open for a while for the next search."""
 
     repo_name: str
     path: str
     files: int
     chunks: int
     state: str
+    in_use: bool
 
 
 class KernelStatus(ReplyData, frozen=True):
