@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from codekernel.errors import StorageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from platformdirs import PlatformDirs
 
 StrPath = str | os.PathLike[str]
@@ -93,11 +95,10 @@ def can_restrict_folder(folder: StrPath) -> bool:
     Not a folder of another account, one with the sticky bit (``/tmp``), the home folder or one
     above it; what is made inside is private in any case.
     """
-    from pathlib import Path  # noqa: PLC0415 - seldom needed
-
+    make_path = _load_path_class()
     try:
-        seen = Path(folder).stat()
-        is_above_home = Path.home().resolve().is_relative_to(Path(folder).resolve())
+        seen = os.stat(folder)
+        is_above_home = make_path.home().resolve().is_relative_to(make_path(folder).resolve())
     except (OSError, RuntimeError):  # no home folder is known
         return False
     is_own = os.name == "nt" or seen.st_uid == os.geteuid()
@@ -107,8 +108,12 @@ def can_restrict_folder(folder: StrPath) -> bool:
 def _make_absolute(folder: str) -> str:
     """Return the path as ``Path.absolute`` does: links and ``..`` stay in it."""
     if os.name == "nt":
-        from pathlib import Path  # noqa: PLC0415 - drives and roots
-
-        return str(Path(folder).absolute())
+        return str(_load_path_class()(folder).absolute())  # drives and roots
     whole = folder if folder.startswith("/") else f"{os.getcwd()}/{folder}"
     return "/" + "/".join(part for part in whole.split("/") if part not in {"", "."})
+
+
+def _load_path_class() -> "type[Path]":
+    from pathlib import Path  # noqa: PLC0415 - seldom needed
+
+    return Path
