@@ -33,7 +33,15 @@ test('a neighbour who is sent the cookie, and overwrites it, gets nothing and br
   // Where the cookie is lost while the files of a page are on their way, it says so.
   const late = await page.context().newPage();
   late.setDefaultTimeout(TIMEOUT_MS);
+  /** @type {Set<import('playwright-core').Request>} */
+  const pending = new Set();
+  late.on('request', (request) => pending.add(request));
+  for (const end of /** @type {const} */ (['requestfinished', 'requestfailed'])) {
+    late.on(end, (request) => pending.delete(request));
+  }
   const overwrite = async (/** @type {import('playwright-core').Route} */ route) => {
+    // All else has arrived: without it there is no page that could say anything.
+    while (pending.size > 1) await late.waitForEvent('requestfinished');
     await page.context().request.get(neighbour.address);
     await route.continue();
   };
