@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from codekernel.agent.change_impact import DEFAULT_IMPACT_DEPTH, find_impact
 from codekernel.agent.code_queries import RepositoryContext, find_history, parse_place
@@ -50,31 +51,26 @@ def get_impact(message: GetImpact, session: Session) -> GetImpactReply:
 
 
 def _describe_caller(each: ReachedDefinition) -> ReachedEntry:
-    place = each.place
-    return ReachedEntry(
-        name=place.name,
-        kind=place.kind,
-        file_path=encode_path(place.path),
-        first_line=place.first_line,
-        last_line=place.last_line,
-        distance=each.distance,
-        certainty=each.certainty,
-    )
+    return ReachedEntry(**_describe_reached(each))
 
 
 def _describe_test(each: RankedTest) -> ReachedTest:
+    score, reasons = round(each.score, 3), list(each.reasons)
+    return ReachedTest(**_describe_reached(each), score=score, reasons=reasons)
+
+
+def _describe_reached(each: ReachedDefinition | RankedTest) -> dict[str, Any]:
+    """Return the fields that a caller and a test have in common."""
     place = each.place
-    return ReachedTest(
-        name=place.name,
-        kind=place.kind,
-        file_path=encode_path(place.path),
-        first_line=place.first_line,
-        last_line=place.last_line,
-        distance=each.distance,
-        certainty=each.certainty,
-        score=round(each.score, 3),
-        reasons=list(each.reasons),
-    )
+    return {
+        "name": place.name,
+        "kind": place.kind,
+        "file_path": encode_path(place.path),
+        "first_line": place.first_line,
+        "last_line": place.last_line,
+        "distance": each.distance,
+        "certainty": each.certainty,
+    }
 
 
 @session_router.handles(GetLineHistory, lane=Lane.OWN_THREAD)

@@ -160,7 +160,8 @@ def test_a_kernel_that_dies_is_followed_again(
         path = f"/api/sessions/{session_id}"
         wait_until(lambda: phone.get(path)["session"]["active"])
         phone.post(f"{path}/messages", {"text": "there?", "localId": "l1"})
-        stream.wait_for(lambda it: "Still here." in str(it.data))
+        answer = stream.wait_for(lambda it: "Still here." in str(it.data))
+        assert answer.data["sessionId"] == session_id
 
 
 def test_a_machine_that_is_not_heard_of_is_shown_as_away(
