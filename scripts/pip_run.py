@@ -136,9 +136,9 @@ class InstallProgress(ProgressText):
 
     def _measure(self) -> None:
         here = 0
-        for file in self._downloads.glob("*/*"):
-            with suppress(OSError):  # it is gone meanwhile
-                here += file.stat().st_size if file.is_file() else 0
+        for folder in self._downloads.glob("*"):
+            with suppress(OSError):  # pip deletes folders at any moment
+                here += sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
         self.bytes = max(self.bytes, self._local_bytes + max(here, self._fetched_bytes))
         if self._to_install:
             done = min(self._count_installed() - self._installed_before, self._to_install)
