@@ -18,7 +18,7 @@ import msgspec  # noqa: E402 - the project must be found first
 from codekernel import errors  # noqa: E402
 from codekernel.adapters.web import page_api  # noqa: E402
 from codekernel.adapters.web.page_api import PAGE_CALLS, CallTarget, PageKind  # noqa: E402
-from codekernel.dispatch.requests import HandlerReply, StreamedReply  # noqa: E402
+from codekernel.dispatch.dispatcher import HandlerReply, StreamedReply  # noqa: E402
 from codekernel.dispatch.routing import Router  # noqa: E402
 from codekernel.handlers.context import main_router, session_router  # noqa: E402
 from codekernel.protocol import PROTOCOL_VERSION  # noqa: E402

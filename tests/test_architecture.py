@@ -112,7 +112,7 @@ def test_only_dispatch_and_the_guards_of_threads_catch_every_exception() -> None
         "adapters/telegram/adapter.py",
         "adapters/telegram/turn_messages.py",
         "agent/registry.py",
-        "dispatch/requests.py",
+        "dispatch/dispatcher.py",
         "indexing/repository_index.py",
         "domain/concurrency.py",
         "adapters/mcp/server.py",  # from exceptions to replies of its protocol

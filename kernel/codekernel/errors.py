@@ -33,7 +33,7 @@ KernelError               UNKNOW_ERROR
   RefusedByKernel         UNKNOW_ERROR
 
 An error's message is shown to a person: what is wrong, what to do, and never a key.
-Errors are raised where the fact is known and become a status in ``dispatch/requests.py`` alone.
+Errors are raised where the fact is known and become a status in ``dispatch/dispatcher.py`` alone.
 
 The codes are the words of the front end's document, its misspellings included (UNKNOW_ERROR,
 TESST_FAILED, and REPO_NAME_EXIST without its S): clients compare them letter by letter, so they are

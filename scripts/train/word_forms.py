@@ -15,7 +15,7 @@ from pathlib import Path
 import beside  # noqa: F401 - makes the next ones importable
 import comments
 from codekernel.domain.lexical_tokenizer import tokenize
-from codekernel.storage.stemming import stem_word
+from codekernel.storage.lexical_documents import stem_word
 
 CHARS_BEFORE, CHARS_AFTER = 120, 200  # of code around a comment: a docstring follows its function
 MIN_COUNT = 25

@@ -10,7 +10,7 @@ from typing import Any
 
 import keyring
 import pytest
-from codekernel.conversation.turn_journal import TurnJournal
+from codekernel.conversation.turn_store import TurnJournal
 from codekernel.domain import turn_events as events
 from codekernel.domain.turn import TokenUsage, TurnOutcome, TurnRequest
 from codekernel.errors import VaultUnavailable

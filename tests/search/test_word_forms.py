@@ -3,7 +3,7 @@
 import pytest
 from codekernel.search.query_parser import QUERY_STOPWORDS
 from codekernel.search.word_forms import join_neighbors, stem, stem_words
-from codekernel.storage.stemming import stem_word
+from codekernel.storage.lexical_documents import stem_word
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ Modules, in the order data meets them:
     retriever.py        the searches of a round, what a question names with an @, whole definitions
     prompt_builder.py   the messages of a request: rules, past turns, excerpts within the budget
     citations.py        parses the citations of an answer and verifies them
-    turn_journal.py     builds a turn from its events, which are on disk before they are shown
     history.py          the history files, edits that wait for the disk, copies for PocketRAG
-    turn_store.py       saves a finished turn exactly once; retries what the disk has refused
+    turn_store.py       a turn built from its events, its journal, and saving it exactly once
     archive.py          lists and reads the saved conversations of a repository
 """

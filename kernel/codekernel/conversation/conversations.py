@@ -16,8 +16,7 @@ from codekernel.conversation.archive import ConversationArchive
 from codekernel.conversation.history import UnsavedUndo
 from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.conversation.turn import AcceptedTurn, RunningQuestionTurn
-from codekernel.conversation.turn_journal import TurnJournal
-from codekernel.conversation.turn_store import TurnStore
+from codekernel.conversation.turn_store import TurnJournal, TurnStore
 from codekernel.domain.chat import ChatBackend
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
@@ -372,9 +371,15 @@ def _load_token_counter() -> Callable[[str], int]:
 
 
 def _open_backend(choice: ModelChoice) -> ChatBackend:
-    from codekernel.llm.backends import open_backend  # noqa: PLC0415 - 70 ms, with the first question
+    if choice.remote:
+        from codekernel.llm.remote_backend import open_remote_backend  # noqa: PLC0415 - 70 ms, with the first question
 
-    return open_backend(choice, count_tokens)
+        return open_remote_backend(*choice.remote, count_tokens)
+    if choice.local:
+        from codekernel.llm.providers.llama_cpp import open_local_backend  # noqa: PLC0415 - the same
+
+        return open_local_backend(*choice.local, name=choice.name)
+    raise AssertionError("a model is remote or local")
 
 
 def _validate_query(query: str) -> None:

@@ -25,8 +25,7 @@ from codekernel.conversation.prompt_builder import (
 )
 from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.conversation.retriever import LocatedExcerpt, Retriever, find_mentions
-from codekernel.conversation.turn_journal import TurnJournal
-from codekernel.conversation.turn_store import TurnStore
+from codekernel.conversation.turn_store import TurnJournal, TurnStore
 from codekernel.domain import turn_events as events
 from codekernel.domain.chat import ChatBackend, ChatMessage, ChatRequest
 from codekernel.domain.concurrency import CancelToken

@@ -4,8 +4,7 @@ Routes, lanes, the backlog, and the one place where an exception becomes a statu
 
 Modules, in the order data meets them:
 
-    dispatcher.py      a line -> the lane that answers it
+    dispatcher.py      a line -> the lane that answers it; the backlog; errors become statuses
     routing.py         lanes and routes
-    requests.py        the backlog, and running a handler
     notifications.py   requests of the kernel to the front end
 """

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import takewhile
 
-from codekernel.dispatch.requests import SendLine
+from codekernel.dispatch.dispatcher import SendLine
 from codekernel.protocol import NO_CALLBACK_ID
 from codekernel.protocol.envelope import (
     Message,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from codekernel.dispatch.requests import HandlerReply
+from codekernel.dispatch.dispatcher import HandlerReply
 from codekernel.dispatch.routing import Lane
 from codekernel.handlers.context import Services, main_router
 from codekernel.protocol.messages import repos as messages

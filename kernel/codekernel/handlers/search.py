@@ -5,7 +5,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from codekernel.dispatch.requests import StreamedReply
+from codekernel.dispatch.dispatcher import StreamedReply
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import build_embedding_text, format_chunk_metadata
 from codekernel.domain.untrusted_text import encode_path, resolve_encoded_path

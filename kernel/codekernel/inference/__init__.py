@@ -6,11 +6,10 @@ Modules, in the order data meets them:
 
     model_folder.py       the files and the configuration of a model
     sentencepiece.py      parser of SentencePiece files
-    wordpiece_vocabulary.py  words to token ids without loading the tokenizer of a static model
     tokenizer_loader.py   the tokenizer of a model folder; counting tokens
     providers.py          onnxruntime without telemetry; CUDA, CoreML or the CPU
     onnx_session.py       one run of an ONNX model
-    static_table.py       a static model in numpy
+    static_table.py       a static model in numpy: its words to pieces, its table to vectors
     protobuf.py           fields of protobuf messages
     model_session.py      texts to token ids, batches of similar length
     model_pool.py         embedders and rerankers, shared by reference count

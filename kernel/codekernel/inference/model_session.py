@@ -26,13 +26,13 @@ from codekernel.inference.onnx_session import (
     TokenArray,
 )
 from codekernel.inference.providers import CPU
-from codekernel.inference.static_table import StaticTable
-from codekernel.inference.tokenizer_loader import load_tokenizer
-from codekernel.inference.wordpiece_vocabulary import (
+from codekernel.inference.static_table import (
     NFKC_NORMALIZER,
     SPLIT_PRE_TOKENIZER,
+    StaticTable,
     WordPieceVocabulary,
 )
+from codekernel.inference.tokenizer_loader import load_tokenizer
 
 # 98 % of the words of twelve thousand chunks of Rust and Python are repeated; so many take 8 MB.
 MAX_CACHED_WORDS = 65_536

@@ -9,7 +9,6 @@ Modules, in the order data meets them:
     model_list.py        the models of an endpoint; the servers on this machine
     endpoint.py          urls of chat APIs; testing an endpoint
     providers/           the chat APIs: payloads and decoders; .gguf files
-    backends.py          the backend of a model that was chosen
     remote_backend.py    a model behind a url: secrets masked, tokens counted, options adapted
     model_endpoint.py    a server of embedding models or rerankers: JSON with a deadline
     http_client.py       clients and connections

@@ -82,8 +82,9 @@ class TeamServices:
         self._team, self._packs = Lazy(open_team), Lazy(open_packs)
 
     def get_vectors(self, model: str, dimensions: int) -> "TeamVectors | None":
-        """Return the team's vectors of a model."""
-        return self._team().get_vectors(model, dimensions)
+        """Return the team's vectors of a model; a store that is not named is not imported."""
+        is_shared = bool(self._settings.current.sharing.store)
+        return self._team().get_vectors(model, dimensions) if is_shared else None
 
     def get_remote_models(self) -> "RemoteModels":
         """Return the models behind addresses."""

@@ -53,7 +53,7 @@ def _unite_roots(root: str) -> str:
 
 @cache
 def _load_stemmer() -> Callable[[str], str]:
-    from codekernel.storage.stemming import stem_word  # noqa: PLC0415 - loads the search engine
+    from codekernel.storage.lexical_documents import stem_word  # noqa: PLC0415 - loads the search engine
 
     return stem_word
 

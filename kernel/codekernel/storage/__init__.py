@@ -11,9 +11,8 @@ Modules, in the order data meets them:
     page_checksums.py       checksums of the pages of a database; its write-ahead log
     vault/                  the encrypted database of API keys, repositories and usage
     catalog/                the databases of files, chunks and calls
-    stemming.py             the stems of a text
     term_counts.py          how rare terms are
-    lexical_documents.py    what the BM25 index keeps of a chunk, and what each field counts for
+    lexical_documents.py    what the BM25 index keeps of a chunk: stems, fields and their weights
     lexical_index.py        the BM25 index
     vectors/                the vectors of an embedding model
     base/                   the table of many repositories in a team's store

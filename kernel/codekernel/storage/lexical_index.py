@@ -38,9 +38,9 @@ from codekernel.storage.lexical_documents import (
     LexicalDocument,
     build_document,
     build_lexical_schema,
+    load_stemmer,
 )
 from codekernel.storage.safe_files import explain_os_error, make_private_parents
-from codekernel.storage.stemming import load_stemmer
 from codekernel.storage.term_counts import FieldTerm, TermCounts
 
 

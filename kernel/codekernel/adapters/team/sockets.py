@@ -28,7 +28,7 @@ from codekernel.adapters.team.requests import (
     identify,
     record_request,
 )
-from codekernel.dispatch.requests import HandlerReply
+from codekernel.dispatch.dispatcher import HandlerReply
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import detect_language
 from codekernel.errors import (

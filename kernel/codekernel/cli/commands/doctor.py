@@ -18,7 +18,7 @@ from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
 from codekernel.conversation.history import ConversationHistories
-from codekernel.conversation.turn_journal import read_journal
+from codekernel.conversation.turn_store import read_journal
 from codekernel.errors import KernelError, StorageError
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import PROTOCOL_VERSION

@@ -15,8 +15,7 @@ import pyarrow as pa
 from codekernel.domain.index import IndexedChunk, IndexedFile
 from codekernel.errors import StorageError
 from codekernel.storage.catalog.rows import join_names, replace_surrogates, split_names
-from codekernel.storage.lexical_documents import build_lexical_documents
-from codekernel.storage.stemming import stem_text
+from codekernel.storage.lexical_documents import build_lexical_documents, stem_text
 
 VECTOR, TERMS, TEXT, REPOSITORY, PATH = "vector", "terms", "text", "repo", "path"
 

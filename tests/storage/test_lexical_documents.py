@@ -1,6 +1,6 @@
 from codekernel.domain.lexical_tokenizer import MAX_WORD_CHARS, tokenize
-from codekernel.storage import stemming
-from codekernel.storage.stemming import STEM_CACHE_SIZE, stem_text, stem_word
+from codekernel.storage import lexical_documents
+from codekernel.storage.lexical_documents import STEM_CACHE_SIZE, stem_text, stem_word
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -16,6 +16,6 @@ def test_a_text_has_the_stems_of_its_terms(text: str) -> None:
 def test_what_is_cached_is_bounded() -> None:
     for number in range(2 * STEM_CACHE_SIZE):
         stem_text(f"word{number}")
-    assert len(stemming._stem_cache) <= STEM_CACHE_SIZE
+    assert len(lexical_documents._stem_cache) <= STEM_CACHE_SIZE
     stem_text("b" * 10_000)
-    assert max(map(len, stemming._stem_cache)) <= MAX_WORD_CHARS
+    assert max(map(len, lexical_documents._stem_cache)) <= MAX_WORD_CHARS
