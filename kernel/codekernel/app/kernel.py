@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from codekernel import __version__
 from codekernel.app.services import KernelHooks, KernelServices
-from codekernel.dispatch.dispatcher import Dispatcher, MainTarget, SendLine
-from codekernel.dispatch.notifications import NotificationSender, PendingReplies
+from codekernel.dispatch.dispatcher import Dispatcher, MainTarget
+from codekernel.dispatch.notifications import NotificationSender, PendingReplies, SendLine
 from codekernel.dispatch.routing import Lane, WorkerLane
 from codekernel.domain.concurrency import CancelToken, start_thread
 from codekernel.errors import InvalidSettings, StorageError

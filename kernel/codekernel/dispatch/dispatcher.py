@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from codekernel.dispatch.notifications import PendingReplies
+from codekernel.dispatch.notifications import PendingReplies, SendLine
 from codekernel.dispatch.routing import (
     Job,
     Lane,
@@ -100,8 +100,6 @@ class Backlog:
 
 
 RequestContext = TypeVar("RequestContext")
-
-SendLine = Callable[[bytes | SpooledLine], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import takewhile
 
-from codekernel.dispatch.dispatcher import SendLine
 from codekernel.protocol import NO_CALLBACK_ID
 from codekernel.protocol.envelope import (
     Message,
@@ -16,6 +15,7 @@ from codekernel.protocol.envelope import (
     encode_ascii_json,
     get_message_type,
 )
+from codekernel.transport.lines import SpooledLine
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +24,8 @@ CONFIRM_TIMEOUT_SECONDS = 60.0
 # Deadlines are rounded up to this: a front end that confirms nothing while a large repository is
 # indexed leaves hundreds of messages a second, which then expire together.
 DEADLINE_INTERVAL_SECONDS = 1.0
+
+SendLine = Callable[[bytes | SpooledLine], None]
 
 
 class PendingReplies:

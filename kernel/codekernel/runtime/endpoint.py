@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from codekernel.dispatch.dispatcher import SendLine
+from codekernel.dispatch.notifications import SendLine
 from codekernel.errors import KernelError, KernelRetired, Overloaded, WrongParam
 from codekernel.protocol import MAIN_SESSION_ID, NO_CALLBACK_ID
 from codekernel.protocol.envelope import (
