@@ -24,8 +24,8 @@ from clients_place import ROOT
 from codekernel.base.part_building import PartJob, chunk_files, embed_chunks
 from codekernel.base.sources import BaseSource, split_source
 from codekernel.domain.settings import Performance
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import Embedder, ModelPool
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.sharing.object_store import StorePlace
 from codekernel.storage.base.base_table import ROWS_PER_PARTITION, SAMPLED_ROWS
 from lancedb.index import IvfFlat, IvfPq, IvfRq, IvfSq

@@ -30,10 +30,11 @@ import numpy as np
 import onnxruntime
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import LocalModel, Performance
+from codekernel.inference.model_folder import STATIC_MODEL
 from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.inference.model_session import PrioritySemaphore
 from codekernel.inference.providers import CPU
-from codekernel.settings.local_models import STATIC_MODEL, list_built_in_models
+from codekernel.settings.local_models import list_built_in_models
 from tokenizers import Tokenizer
 
 TARGET_RATIO = 1.5

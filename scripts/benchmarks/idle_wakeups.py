@@ -19,8 +19,8 @@ from pathlib import Path
 
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 
 POLL_INTERVAL_SECONDS = 0.1
 # The store is compacted after two seconds without work, the vectors too; then nothing is left.

@@ -17,13 +17,10 @@ from codekernel.files.walk import FileWalker
 from codekernel.indexing import vector_index  # noqa: F401
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.search.pipeline import Searcher
-from codekernel.settings.local_models import (
-    STATIC_MODEL,
-    build_default_embedding_configs,
-    get_bundled_folder,
-)
+from codekernel.settings.local_models import build_default_embedding_configs
 from index_disk import VECTOR_BYTES, look, wait_until_settled
 from rival_child import Stopwatch, resident_megabytes
 

@@ -13,15 +13,11 @@ from pathlib import Path
 from codekernel.domain.settings import Performance
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
 from codekernel.search.ranking import weigh_cosines
-from codekernel.settings.local_models import (
-    STATIC_MODEL,
-    TRANSFORMER_MODEL,
-    build_default_embedding_configs,
-    get_bundled_folder,
-)
+from codekernel.settings.local_models import build_default_embedding_configs
 from kept_vectors import KeptVectors
 
 LOOK_SECONDS = 0.005

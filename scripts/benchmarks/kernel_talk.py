@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from codekernel.settings.local_models import STATIC_MODEL, build_default_embedding_configs
+from codekernel.inference.model_folder import STATIC_MODEL
+from codekernel.settings.local_models import build_default_embedding_configs
 from kernel_child import KernelChild, request
 
 REPLY_SECONDS = 600.0

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
+from codekernel.inference.model_folder import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
-from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 
 LINES = 50
 MAX_FILE_BYTES = 500_000

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from clients_place import ROOT
-from codekernel.settings.local_models import STATIC_MODEL
+from codekernel.inference.model_folder import STATIC_MODEL
 from codekernel.sharing.team_vectors import TeamVectors
 from sharing.team_world import FORMAT, expect, find, make_texts
 from support.git_history import GitHistory

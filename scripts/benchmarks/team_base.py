@@ -36,13 +36,10 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
-from codekernel.settings.local_models import (
-    STATIC_MODEL,
-    build_default_embedding_configs,
-    get_bundled_folder,
-)
+from codekernel.settings.local_models import build_default_embedding_configs
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team import OpenedStore
 from codekernel.sharing.vector_pack import TeamSecret

@@ -15,12 +15,12 @@ from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.indexing.team_index import restore_nothing
+from codekernel.inference.model_folder import get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
 from codekernel.packs.commits import find_commit
 from codekernel.packs.pack_building import PackBuilder
 from codekernel.packs.pack_opening import PackOpener
 from codekernel.search.pipeline import Searcher
-from codekernel.settings.local_models import get_bundled_folder
 from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, Team
 from codekernel.storage.user_data import UserData
 

@@ -16,9 +16,9 @@ from codekernel.domain.settings import Performance
 from codekernel.errors import KernelError
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.pipeline import Searcher
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.index_store import VECTORS_FOLDER
 from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 

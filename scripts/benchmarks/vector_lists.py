@@ -17,8 +17,9 @@ import numpy as np
 import rivals
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
+from codekernel.inference.model_folder import STATIC_MODEL
 from codekernel.inference.model_pool import Embedder, ModelPool
-from codekernel.settings.local_models import STATIC_MODEL, list_built_in_models
+from codekernel.settings.local_models import list_built_in_models
 from codekernel.storage.vectors.in_memory_vectors import (
     BLOCK_ROWS,
     DEQUANTIZED_ROWS,

@@ -9,8 +9,8 @@ from codekernel.domain.index import FileRecord, Hit
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.indexing.index_plan import ConfigPlan, IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.search.pipeline import Searcher
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 
 WAIT_TIMEOUT_SECONDS = 60
 POLL_INTERVAL_SECONDS = 0.01

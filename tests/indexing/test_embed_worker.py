@@ -14,7 +14,7 @@ from codekernel.domain.index import EMBEDDING_PENDING, FRESH
 from codekernel.domain.settings import Performance
 from codekernel.indexing.index_plan import BatchSizes, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.unused_vectors import OUTDATED_MODELS
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.index_store import list_vectors_folders
 from codekernel.storage.vectors import SNAPSHOT_SUFFIX
 from codekernel.storage.vectors.vector_table import MIN_COMMITS_TO_COMPACT

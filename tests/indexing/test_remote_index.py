@@ -16,10 +16,10 @@ from codekernel.domain.settings import (
 from codekernel.indexing import remote_indexing
 from codekernel.indexing.index_plan import IndexPlan, IndexTimings, build_index_plan
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
 from codekernel.remote.identity import PROBE_TEXTS
 from codekernel.remote.remote_models import RemoteModels
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.user_data import UserData
 from indexing.harness import IndexHarness
 from support.embedding_server import EmbeddingServer, embedding_server

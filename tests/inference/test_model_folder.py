@@ -9,14 +9,14 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import InvalidModel
-from codekernel.inference.model_folder import read_model_folder
-from codekernel.inference.model_pool import Embedder, ModelPool
-from codekernel.inference.providers import IDENTITY_MODEL
-from codekernel.settings.local_models import (
+from codekernel.inference.model_folder import (
     STATIC_MODEL,
     TRANSFORMER_MODEL,
     get_bundled_folder,
+    read_model_folder,
 )
+from codekernel.inference.model_pool import Embedder, ModelPool
+from codekernel.inference.providers import IDENTITY_MODEL
 
 MODELS = Path(__file__).parents[1] / "fixtures" / "models"
 

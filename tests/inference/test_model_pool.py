@@ -12,12 +12,8 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
+from codekernel.inference.model_folder import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import Embedder, ModelPool
-from codekernel.settings.local_models import (
-    STATIC_MODEL,
-    TRANSFORMER_MODEL,
-    get_bundled_folder,
-)
 from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from tokenizers import Tokenizer
 

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
-from codekernel.inference.model_folder import read_model_folder
+from codekernel.inference.model_folder import (
+    STATIC_MODEL,
+    TRANSFORMER_MODEL,
+    get_bundled_folder,
+    read_model_folder,
+)
 from codekernel.inference.model_session import (
     MAX_PADDING_RATIO,
     BatchRunner,
@@ -23,7 +28,6 @@ from codekernel.inference.model_session import (
 )
 from codekernel.inference.onnx_session import EncodedText
 from codekernel.inference.providers import CPU
-from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, normalizers, pre_tokenizers

@@ -11,13 +11,17 @@ import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import InvalidModel
 from codekernel.inference import model_session
-from codekernel.inference.model_folder import read_model_folder
+from codekernel.inference.model_folder import (
+    STATIC_MODEL,
+    TRANSFORMER_MODEL,
+    get_bundled_folder,
+    read_model_folder,
+)
 from codekernel.inference.model_session import ModelTokenizer
 from codekernel.inference.onnx_session import EncodedText, OnnxSession
 from codekernel.inference.providers import CPU
 from codekernel.inference.static_table import OUTPUT, StaticTable, WordPieceVocabulary
 from codekernel.inference.tokenizer_loader import load_tokenizer
-from codekernel.settings.local_models import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 
 MODEL = get_bundled_folder() / STATIC_MODEL / "model.onnx"
 SEED = 5

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from codekernel.errors import InvalidModel
+from codekernel.inference.model_folder import TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.inference.sentencepiece import InvalidSentencePiece, read_sentencepiece
 from codekernel.inference.tokenizer_loader import ModelTokenCounter, load_tokenizer
-from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Encoding, Tokenizer

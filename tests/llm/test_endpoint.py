@@ -4,8 +4,7 @@ import time
 import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import NetworkError, WrongParam
-from codekernel.llm.endpoint import resolve_chat_url
-from codekernel.llm.http_client import build_chat_request, make_http_client
+from codekernel.llm.http_client import build_chat_request, make_http_client, resolve_chat_url
 from codekernel.llm.http_request import MAX_BODY_BYTES, read_response, send_with_retry
 from llm.loopback import HOST, Reply, endpoint
 from llm.trying import KEY, attempt, failure

@@ -14,7 +14,7 @@ from codekernel.domain.chat import (
     TokensUsed,
 )
 from codekernel.errors import ToolsRefused
-from codekernel.llm.endpoint import resolve_ollama_url
+from codekernel.llm.http_client import resolve_ollama_url
 from codekernel.llm.providers.base import InvalidBodyError
 from codekernel.llm.providers.ollama import MAX_CONTEXT_SIZE, NdjsonDecoder
 from llm.chatting import (

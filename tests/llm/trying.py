@@ -10,8 +10,8 @@ import httpx
 import pytest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import TestFailed
-from codekernel.llm.endpoint import probe_endpoint
 from codekernel.llm.http_request import RetryPolicy
+from codekernel.llm.model_list import probe_endpoint
 
 # Invented, with characters that change under URL, JSON, HTML and base64 encoding.
 KEY = 'sk-live+7f/3a9b%c4d2"e8f6&a1b0==xyz'

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from codekernel.settings.local_models import get_bundled_folder
+from codekernel.inference.model_folder import get_bundled_folder
 from support.index_client import (
     STATIC,
     IndexClient,

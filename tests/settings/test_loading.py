@@ -16,6 +16,7 @@ from codekernel.domain.settings import (
     Settings,
 )
 from codekernel.errors import InvalidSettings
+from codekernel.inference.model_folder import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.settings.loading import (
     MAX_SETTINGS_FILE_BYTES,
     check_settings_file,
@@ -25,13 +26,7 @@ from codekernel.settings.loading import (
     list_unmet_requirements,
     load_settings_file,
 )
-from codekernel.settings.local_models import (
-    STATIC_MODEL,
-    TRANSFORMER_MODEL,
-    build_default_settings,
-    get_bundled_folder,
-    list_built_in_models,
-)
+from codekernel.settings.local_models import build_default_settings, list_built_in_models
 
 EXAMPLE = Path(__file__).parents[2] / "userData.example" / "settings.json"
 

@@ -6,13 +6,11 @@ import pytest
 from codekernel.domain.settings import LocalModel, ModelKind, RerankConfig
 from codekernel.errors import InvalidSettings
 from codekernel.indexing.index_plan import build_index_plan
+from codekernel.inference.model_folder import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.settings.loading import check_settings_file, load_settings_file
 from codekernel.settings.local_models import (
-    STATIC_MODEL,
     SUPERSEDED_MODELS,
-    TRANSFORMER_MODEL,
     build_default_settings,
-    get_bundled_folder,
     inspect_local_models,
     list_built_in_models,
     measure_model_mb,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from codekernel.domain.settings import Performance
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.index_store import IndexStore, list_vectors_folders, open_index
 from codekernel.storage.vectors.vector_table import VectorTable
 

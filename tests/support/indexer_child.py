@@ -13,8 +13,8 @@ from pathlib import Path
 from codekernel.indexing import indexer, vector_index
 from codekernel.indexing.index_plan import BatchSizes, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
+from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
-from codekernel.settings.local_models import STATIC_MODEL, get_bundled_folder
 from codekernel.storage.vectors import vector_table
 
 # A repository of some dozen files is to have many batches, tidying, dropped vectors and compaction.

@@ -22,10 +22,10 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Settings
 from codekernel.domain.turn import AgentTurnRef, PastTurn, TurnRequest, UndoResult
 from codekernel.errors import KernelError, StorageError, WrongParam
+from codekernel.inference.model_folder import TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.llm.model_pool import ChatModelPool, ModelChoice
 from codekernel.protocol.messages.agent_turns import BeginAgentTurn
 from codekernel.protocol.messages.conversation import BeginConversation
-from codekernel.settings.local_models import TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vault.vault import UsageLedger, Vault

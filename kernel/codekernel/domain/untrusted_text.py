@@ -1,4 +1,4 @@
-"""Text from outside: JSON parsed with a depth limit.
+"""Text from outside: JSON parsed with a depth limit, and fields of protobuf messages.
 
 Control characters escaped for terminals and JSON lines, and paths with undecodable bytes
 encoded so that they can be read back.
@@ -7,6 +7,7 @@ encoded so that they can be read back.
 import json
 import os
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,55 @@ def check_json_depth(value: object) -> None:
             return
         level = inner
     raise JsonTooDeepError
+
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+_WIDTHS = {_FIXED64: 8, _FIXED32: 4}
+
+_MAX_VARINT_BYTES = 10  # bytes; a negative number takes them all
+
+_MORE_FOLLOWS = 0x80  # the high bit of all bytes of a varint but the last
+
+
+class InvalidProtobuf(ValueError):
+    """Bytes that are no message; the text, if any, continues after the name of the file."""
+
+
+def read_protobuf_fields(content: Any) -> Iterator[tuple[int, Any]]:
+    """Yield the number and the value of each field of a protobuf message. Raises InvalidProtobuf.
+
+    Values are numbers, or bytes also where the message has a fixed width.
+    """
+    at = 0
+    while at < len(content):
+        key, at = _read_varint(content, at)
+        wire = key & 7
+        if wire == _VARINT:
+            value, at = _read_varint(content, at)
+            yield key >> 3, value
+            continue
+        if wire == _BYTES:
+            width, at = _read_varint(content, at)
+        elif wire in _WIDTHS:
+            width = _WIDTHS[wire]
+        else:
+            raise InvalidProtobuf("")
+        if at + width > len(content):
+            raise InvalidProtobuf("is cut short or damaged")
+        yield key >> 3, content[at : at + width]
+        at += width
+
+
+def _read_varint(content: bytes, at: int) -> tuple[int, int]:
+    if at < len(content) and content[at] < _MORE_FOLLOWS:  # most: a million in a large model
+        return content[at], at + 1
+    value = 0
+    for i, byte in enumerate(content[at : at + _MAX_VARINT_BYTES]):
+        value |= (byte & 0x7F) << 7 * i
+        if byte < _MORE_FOLLOWS:
+            return value, at + i + 1
+    raise InvalidProtobuf("is cut short or damaged")
 
 
 # Control characters of both sets, lone surrogates, and those that turn the direction of text or

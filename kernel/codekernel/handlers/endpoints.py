@@ -4,7 +4,6 @@ from codekernel.dispatch.routing import Lane
 from codekernel.errors import WrongParam
 from codekernel.handlers.context import Services, main_router
 from codekernel.llm import model_list
-from codekernel.llm.endpoint import probe_endpoint
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import settings as messages
 
@@ -12,7 +11,7 @@ from codekernel.protocol.messages import settings as messages
 @main_router.handles(messages.TestApi, lane=Lane.OWN_THREAD)
 def test_api(message: messages.TestApi, services: Services) -> None:
     """Call the endpoint once with the given key."""
-    probe_endpoint(
+    model_list.probe_endpoint(
         model_name=message.endpoint_model,
         url=message.url,
         api_key=message.key if message.key_name is None else _read_stored_key(message, services),

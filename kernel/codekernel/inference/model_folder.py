@@ -15,6 +15,12 @@ from typing import Any
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import InvalidModel
 
+STATIC_MODEL = "codekernel-static-v3"
+
+TRANSFORMER_MODEL = "granite-embedding-30m-english"
+
+_PACKAGE = Path(__file__).parents[1]
+
 # From the model cards of the families; their folders often lack the prompts.
 _FAMILY_PREFIXES: tuple[tuple[str, str, str], ...] = (
     (r"\be5\b|[-_/]e5[-_]", "query: ", "passage: "),
@@ -35,6 +41,12 @@ _PREFERRED_ONNX_FILES = (
 _MAX_SAMPLES = 32
 
 _SAMPLE_BYTES = 64 * 1024
+
+
+def get_bundled_folder() -> Path:
+    """Return the folder of the bundled models, in an installed package or in a checkout."""
+    installed = _PACKAGE / "box"
+    return installed if installed.is_dir() else _PACKAGE.parents[1] / "models"
 
 
 def find_onnx_file(folder: Path, file_name: str | None) -> Path:

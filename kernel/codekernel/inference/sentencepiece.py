@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from codekernel.inference.protobuf import InvalidProtobuf, read_protobuf_fields
+from codekernel.domain.untrusted_text import InvalidProtobuf, read_protobuf_fields
 
 UNIGRAM, BPE = 1, 2
 

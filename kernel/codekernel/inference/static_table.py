@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.untrusted_text import InvalidProtobuf, read_protobuf_fields
 from codekernel.errors import InvalidModel
 from codekernel.inference.onnx_session import EncodedText, FloatArray, IntArray
-from codekernel.inference.protobuf import InvalidProtobuf, read_protobuf_fields
 
 OUTPUT = "sentence_embedding"
 

@@ -1,4 +1,4 @@
-"""HTTP clients (timeouts, proxies, certificates), and the pool of connections to one endpoint.
+"""Urls of chat APIs, HTTP clients (timeouts, proxies, certificates), and the pool of connections.
 
 Each connection serves one request at a time: over HTTP/2 httpx cannot abort one stream without the
 others, and a stopped answer must stop costing money.
@@ -15,13 +15,13 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpx
 
 from codekernel import __version__
 from codekernel.domain.concurrency import Lazy
-from codekernel.errors import NetworkError
+from codekernel.errors import NetworkError, WrongParam
 
 DEFAULT_TIMEOUTS = httpx.Timeout(
     # A host that exists accepts within a second or two even across the world; 10 s is also what
@@ -46,6 +46,72 @@ _ANTHROPIC_HOST = "api.anthropic.com"
 _ANTHROPIC_HEADERS = {b"anthropic-version": b"2023-06-01"}
 
 _PROXY_VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+CHAT_PATH = "/chat/completions"
+
+OLLAMA_PATH = "/api/chat"
+
+OLLAMA_PORT = 11434
+
+MAX_HOST_LABEL_CHARS = 63  # of DNS; a longer one breaks name resolution instead of failing it
+
+
+def resolve_chat_url(url: str) -> str:
+    """Return ``url`` itself if it is a full endpoint, else with ``/chat/completions`` appended.
+
+    No sentence raised here quotes the url: people paste keys into the wrong field.
+    """
+    return resolve_model_url(url, CHAT_PATH)
+
+
+def resolve_model_url(url: str, path: str) -> str:
+    """Return ``url`` itself if it ends with ``path``, else with ``path`` appended."""
+    parts = _parse_url(url)
+    base = parts.path.rstrip("/")
+    return url if base.endswith(path) else parts._replace(path=base + path).geturl()
+
+
+def resolve_ollama_url(url: str) -> str | None:
+    """Return the url of Ollama's own API, if ``url`` means that one; else None.
+
+    Ollama's port serves OpenAI's API too, under /v1. A path /api alone means nothing: other
+    servers have their OpenAI-compatible API there.
+    """
+    parts = _parse_url(url)
+    base = parts.path.rstrip("/")
+    if base.endswith(OLLAMA_PATH):
+        return url
+    if parts.port == OLLAMA_PORT and base in {"", "/api"}:
+        return parts._replace(path=OLLAMA_PATH).geturl()
+    return None
+
+
+def _parse_url(url: str) -> SplitResult:
+    if not url.isprintable() or " " in url or "\\" in url:
+        raise WrongParam(
+            "The url contains a space, a backslash or an invisible character; remove it."
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise WrongParam("The url has a host or a port that cannot exist; check both.") from None
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise WrongParam(
+            "The url must begin with http:// or https:// and name a host, "
+            "such as https://api.example.com/v1."
+        )
+    if "@" in parts.netloc:
+        # It would replace the Authorization header, and settings must not hold a secret.
+        raise WrongParam("The url contains a user name or password; put the key in its own field.")
+    if port == 0 or not _is_host_name(parts.hostname):
+        raise WrongParam("The url has a host or a port that cannot exist; check both.")
+    return parts
+
+
+def _is_host_name(host: str) -> bool:
+    labels = host.removesuffix(".").split(".")
+    return all(0 < len(label) <= MAX_HOST_LABEL_CHARS for label in labels)
 
 
 def make_http_client(

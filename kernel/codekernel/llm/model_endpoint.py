@@ -12,12 +12,12 @@ import httpx
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import NetworkError
-from codekernel.llm.endpoint import resolve_model_url
 from codekernel.llm.http_client import (
     DEFAULT_TIMEOUTS,
     HttpConnectionPool,
     RequestRoute,
     build_chat_request,
+    resolve_model_url,
 )
 from codekernel.llm.http_request import (
     EndpointResponse,

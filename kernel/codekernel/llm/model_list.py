@@ -1,4 +1,4 @@
-"""List the chat models of an endpoint, and find the servers that run on this machine."""
+"""List the chat models of an endpoint, try one, and find the servers that run on this machine."""
 
 import math
 import time
@@ -12,16 +12,28 @@ import httpx
 
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import NetworkError, TestFailed, WrongParam
-from codekernel.llm.endpoint import CHAT_PATH, resolve_chat_url, resolve_ollama_url
-from codekernel.llm.http_client import build_list_request, make_http_client
+from codekernel.llm.http_client import (
+    CHAT_PATH,
+    DEFAULT_TIMEOUTS,
+    build_chat_request,
+    build_list_request,
+    make_http_client,
+    resolve_chat_url,
+    resolve_ollama_url,
+)
 from codekernel.llm.http_request import (
+    DEFAULT_RETRIES,
     EndpointResponse,
     RetryPolicy,
     read_response,
     send_with_retry,
 )
 from codekernel.llm.presets import MODEL_PRESETS, ModelPreset
-from codekernel.llm.response_errors import explain_status, explain_unexpected_list
+from codekernel.llm.response_errors import (
+    explain_status,
+    explain_unexpected_body,
+    explain_unexpected_list,
+)
 from codekernel.masking.masker import list_request_secrets
 
 # A person waits in front of a dialog.
@@ -44,6 +56,9 @@ _OTHER_KINDS = (
 _CONTEXT_KEYS = ("context_length", "max_model_len", "context_window", "max_context_length")
 
 _TOKENS_PER_PRICE = 1_000_000
+
+# The front end gives up on a request after 60 s; a sentence that comes later is never read.
+REQUEST_TIMEOUT_SECONDS = 45.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,3 +171,37 @@ def _read_price(value: object) -> float | None:
     except ValueError:
         return None
     return round(price, 6) if price >= 0 and math.isfinite(price) else None
+
+
+def probe_endpoint(  # noqa: PLR0913 - three facts of the endpoint, and what a test must shorten
+    *,
+    model_name: str,
+    url: str,
+    api_key: str,
+    cancel: CancelToken,
+    retries: RetryPolicy = DEFAULT_RETRIES,
+    timeouts: httpx.Timeout = DEFAULT_TIMEOUTS,
+) -> None:
+    """Return if the endpoint completes a chat; else raise TestFailed with the reason."""
+    ends_at = time.monotonic() + REQUEST_TIMEOUT_SECONDS
+    payload = {
+        "model": model_name,
+        "max_tokens": 1,
+        "stream": False,
+        "messages": [{"role": "user", "content": "Hello"}],
+    }
+    try:
+        endpoint = resolve_chat_url(url)
+        with make_http_client(timeouts) as client:
+            request = build_chat_request(client, endpoint, api_key=api_key, payload=payload)
+            response = send_with_retry(
+                client, request, cancel=cancel, ends_at=ends_at, retries=retries
+            )
+            answer = read_response(response, cancel=cancel, ends_at=ends_at)
+    except (WrongParam, NetworkError) as error:
+        raise TestFailed(f"Test failed: {error}") from None
+    body = answer.json()
+    is_ok = answer.status == httpx.codes.OK
+    if not (is_ok and isinstance(body, dict) and "choices" in body):
+        explain = explain_unexpected_body if is_ok else explain_status
+        raise TestFailed(f"Test failed: {explain(answer, list_request_secrets(url, api_key))}")

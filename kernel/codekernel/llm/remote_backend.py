@@ -25,8 +25,7 @@ from codekernel.domain.chat import (
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import GenerationModel
 from codekernel.errors import Cancelled, NetworkError
-from codekernel.llm.endpoint import resolve_chat_url, resolve_ollama_url
-from codekernel.llm.http_client import HttpConnectionPool
+from codekernel.llm.http_client import HttpConnectionPool, resolve_chat_url, resolve_ollama_url
 from codekernel.llm.http_request import (
     MAX_STREAM_BYTES,
     ChatEndpoint,

@@ -26,6 +26,7 @@ from codekernel.domain.settings import (
     TelegramSettings,
 )
 from codekernel.errors import InvalidSettings
+from codekernel.inference.model_folder import STATIC_MODEL, TRANSFORMER_MODEL, get_bundled_folder
 from codekernel.protocol import settings_file as declared
 from codekernel.protocol.envelope import convert_values
 from codekernel.settings import local_models, validation
@@ -71,8 +72,8 @@ def convert_to_settings(file: declared.SettingsFile) -> Settings:
         telegram=convert_values(file.telegram, TelegramSettings),
         lark=convert_values(file.lark, LarkSettings),
         sharing=convert_values(file.sharing, SharingSettings),
-        standby_model=local_models.get_bundled_folder() / local_models.STATIC_MODEL,
-        standby_reranker=local_models.get_bundled_folder() / local_models.TRANSFORMER_MODEL,
+        standby_model=get_bundled_folder() / STATIC_MODEL,
+        standby_reranker=get_bundled_folder() / TRANSFORMER_MODEL,
     )
 
 

@@ -20,12 +20,14 @@ from codekernel.domain.settings import (
 )
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import InvalidModel, NetworkError
-from codekernel.inference.model_folder import read_json_file, read_model_folder
+from codekernel.inference.model_folder import (
+    STATIC_MODEL,
+    TRANSFORMER_MODEL,
+    get_bundled_folder,
+    read_json_file,
+    read_model_folder,
+)
 from codekernel.llm.providers.gguf import find_gguf, read_context_length
-
-STATIC_MODEL = "codekernel-static-v3"
-
-TRANSFORMER_MODEL = "granite-embedding-30m-english"
 
 _BUILT_IN_KINDS = {
     STATIC_MODEL: ModelKind.EMBEDDING,
@@ -39,8 +41,6 @@ SUPERSEDED_MODELS = {
     "codekernel-reranker-v1": TRANSFORMER_MODEL,
 }
 
-_PACKAGE = Path(__file__).parents[1]
-
 # Characters. NDCG@10 over the 32 benchmark repositories with words, static model and the whole
 # ranking: 750 gives .8903, 850 .8890, 950 .8902, all within noise; the longer, the fewer chunks
 # there are to write and embed. The same for both models, so that they share their chunks.
@@ -49,12 +49,6 @@ _DEFAULT_CHUNK_SIZE_CHARS = 950
 # The transformer embeds about 20 chunks per core and second: with fewer cores a repository of ten
 # thousand chunks would keep the whole machine busy for minutes.
 _MIN_CORES_FOR_TRANSFORMER = 4
-
-
-def get_bundled_folder() -> Path:
-    """Return the folder of the bundled models, in an installed package or in a checkout."""
-    installed = _PACKAGE / "box"
-    return installed if installed.is_dir() else _PACKAGE.parents[1] / "models"
 
 
 def list_built_in_models() -> tuple[LocalModel, ...]:

@@ -4,8 +4,10 @@ The message has nine fields, so it is read and written here; the tests compare w
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+
+from codekernel.domain.untrusted_text import read_protobuf_fields
 
 CONTROL_METHOD = 0
 
@@ -15,15 +17,11 @@ PING_TYPE, PONG_TYPE, EVENT_TYPE = "ping", "pong", "event"
 
 _HEADERS_FIELD = 5
 
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-
-_FIXED_SIZES = {_FIXED64: 8, _FIXED32: 4}
+_VARINT, _BYTES = 0, 2
 
 _UINT64_MASK = (1 << 64) - 1
 
 _INT32_SIGN = 1 << 31
-
-MAX_VARINT_BYTES = 10
 
 # Parts of one event arrive together; the official client forgets them after this time as well.
 PARTS_TIMEOUT_SECONDS = 5.0
@@ -88,9 +86,9 @@ def decode_frame(data: bytes) -> LarkFrame:
     texts: dict[int, bytes] = {}
     headers: list[tuple[str, str]] = []
     try:
-        for number, value in _iterate_fields(data):
+        for number, value in read_protobuf_fields(data):
             if isinstance(value, int):
-                numbers[number] = value
+                numbers[number] = value & _UINT64_MASK
             elif number == _HEADERS_FIELD:
                 headers.append(_decode_header(value))
             else:
@@ -106,8 +104,8 @@ def decode_frame(data: bytes) -> LarkFrame:
             texts.get(8, b""),
             texts.get(9, b"").decode(),
         )
-    except UnicodeDecodeError as error:
-        raise FrameDamaged("a text of the frame is not UTF-8") from error
+    except ValueError as error:  # no protobuf message, or a text that is not UTF-8
+        raise FrameDamaged(f"the frame {error}") from error
 
 
 def make_ping(service: int) -> LarkFrame:
@@ -175,42 +173,13 @@ def _encode_bytes(number: int, value: bytes) -> bytes:
     return _encode_varint(number << 3 | _BYTES) + _encode_varint(len(value)) + value
 
 
-def _iterate_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    position = 0
-    while position < len(data):
-        key, position = _decode_varint(data, position)
-        number, kind = key >> 3, key & 7
-        if kind == _VARINT:
-            value, position = _decode_varint(data, position)
-            yield number, value
-            continue
-        if kind == _BYTES:
-            size, position = _decode_varint(data, position)
-        elif kind in _FIXED_SIZES:
-            size = _FIXED_SIZES[kind]
-        else:
-            raise FrameDamaged(f"field {number} has the unknown wire type {kind}")
-        if position + size > len(data):
-            raise FrameDamaged("the frame is cut off")
-        if kind == _BYTES:
-            yield number, data[position : position + size]
-        position += size
-
-
-def _decode_varint(data: bytes, position: int) -> tuple[int, int]:
-    value = 0
-    for count, byte in enumerate(data[position : position + MAX_VARINT_BYTES]):
-        value |= (byte & 0x7F) << 7 * count
-        if byte < _CONTINUATION_BIT:
-            return value & _UINT64_MASK, position + count + 1
-    raise FrameDamaged("a number of the frame has no end")
-
-
 def _read_int32(value: int) -> int:
     value &= (1 << 32) - 1
     return value - (1 << 32) if value & _INT32_SIGN else value
 
 
 def _decode_header(data: bytes) -> tuple[str, str]:
-    fields = {number: value for number, value in _iterate_fields(data) if isinstance(value, bytes)}
+    fields = {
+        number: value for number, value in read_protobuf_fields(data) if isinstance(value, bytes)
+    }
     return fields.get(1, b"").decode(), fields.get(2, b"").decode()

@@ -20,8 +20,12 @@ from codekernel.domain.chat import ChatBackend, ChatEvent, ChatRequest
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled, InvalidModel, NetworkError
-from codekernel.llm.endpoint import CHAT_PATH
-from codekernel.llm.http_client import DEFAULT_TIMEOUTS, HttpConnectionPool, make_http_client
+from codekernel.llm.http_client import (
+    CHAT_PATH,
+    DEFAULT_TIMEOUTS,
+    HttpConnectionPool,
+    make_http_client,
+)
 from codekernel.llm.http_request import (
     CANCEL_POLL_INTERVAL_SECONDS,
     ChatEndpoint,
