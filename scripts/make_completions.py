@@ -13,7 +13,7 @@ import shtab
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kernel"))
 
 from codekernel.cli.arguments import SHELLS, build_parser
-from codekernel.cli.commands.completion import COMPLETIONS_FOLDER
+from codekernel.cli.commands.man import COMPLETIONS_FOLDER
 
 PATHS = {"DIR": shtab.DIRECTORY, "FILE": shtab.FILE}
 

@@ -26,8 +26,8 @@ for folder in ("tests", "kernel"):
 
 import httpx  # noqa: E402 - the paths are needed
 import psutil  # noqa: E402
-from codekernel.adapters.hub.access.devices import DeviceRegistry  # noqa: E402
 from codekernel.adapters.hub.database import HubDatabase  # noqa: E402
+from codekernel.adapters.hub.devices import DeviceRegistry  # noqa: E402
 from codekernel.adapters.hub.running_hub import RunningHub  # noqa: E402
 from codekernel.client.agent_sessions import RemoteAgentSessions  # noqa: E402
 from codekernel.client.kernel_requests import KernelRequests  # noqa: E402

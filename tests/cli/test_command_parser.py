@@ -4,8 +4,8 @@ import argparse
 
 import pytest
 from codekernel.cli.arguments import build_parser, find_parser
+from codekernel.cli.command_parser import EXAMPLES
 from codekernel.cli.commands.man import format_man_page
-from codekernel.cli.examples import EXAMPLES
 
 
 @pytest.mark.parametrize(

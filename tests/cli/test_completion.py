@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from codekernel.cli.arguments import SHELLS
-from codekernel.cli.commands.completion import COMPLETIONS_FOLDER
+from codekernel.cli.commands.man import COMPLETIONS_FOLDER
 from support.command_line import TerminalScreen, codekernel
 
 ROOT = Path(__file__).parents[2]

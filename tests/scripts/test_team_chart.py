@@ -15,7 +15,7 @@ import pytest
 import yaml
 from codekernel import __version__
 from codekernel.cli.arguments import build_parser
-from codekernel.cli.team_arguments import DEFAULT_TEAM_PORT
+from codekernel.cli.setup_arguments import DEFAULT_TEAM_PORT
 
 DEPLOY = Path(__file__).parents[2] / "scripts" / "packaging" / "team"
 CHART = DEPLOY / "helm" / "codekernel-team"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import httpx
 import psutil
-from codekernel.adapters.hub.access.devices import DeviceRegistry
 from codekernel.adapters.hub.database import HubDatabase
+from codekernel.adapters.hub.devices import DeviceRegistry
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
 from codekernel.domain.agent_sessions import Actor, NewSession

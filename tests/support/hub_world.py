@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from codekernel.adapters.hub.access.addresses import AddressRules
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.events.broadcast import DEFAULT_EVENT_LIMITS, EventLimits
+from codekernel.adapters.hub.devices import AddressRules
+from codekernel.adapters.hub.events import DEFAULT_EVENT_LIMITS, EventLimits
 from codekernel.adapters.hub.server import HEAD_TIMEOUT_SECONDS, HubPort
 from codekernel.adapters.hub.service import ChatAdapter, HubService
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder

@@ -9,7 +9,7 @@ from typing import Any
 from codekernel.adapters.chat.bindings import ChatBinding, ChatBindings
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.events import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.lark.adapter import LarkAdapter

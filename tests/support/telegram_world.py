@@ -10,7 +10,7 @@ from codekernel.adapters.chat.bindings import ChatBindings
 from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.chat.session_feed import RateLimit
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.events import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.telegram.adapter import TelegramAdapter

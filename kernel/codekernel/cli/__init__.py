@@ -5,27 +5,21 @@ Modules, in the order data meets them:
     main.py             the entry point: Ctrl-C handler, ``serve`` at once
     command_line.py     parses the command line and runs its command
     arguments.py        the options of every command, as argparse parsers
-    team_arguments.py   the arguments of ``share``, ``pack``, ``team`` and ``serve --team``
-    models_arguments.py  those of ``models``
-    argument_types.py   values of options: numbers and ports
-    command_parser.py   usage errors that say what was meant, help with examples
-    examples.py         the examples
+    command_parser.py   usage errors that say what was meant, help with examples, values of options
     search_arguments.py  the arguments of ``search``
+    setup_arguments.py  those of ``install``, ``models`` and of what a team shares
     search_targets.py   the query that they make, and what it is about
     git_clone.py        clones of URLs that are searched
     editor.py           opens a hit in the user's editor
-    install_arguments.py  those of ``install`` and ``uninstall``
     process.py          exit codes, signals, the end of the process
     commands/           one module per command
     kernel_finder.py    finds the kernel that a command is a client of
     kernel_access.py    a connection of a command to it
-    agent_access.py     its agent sessions
     relay_startup.py    lines of ``serve`` to the shared kernel, after ``ready``
     kernel_startup.py   a kernel in this process, where none is shared
     project_folder.py   the project root and its index
     team_access.py      the team of a command
     environment_model.py  the chat model of the environment
-    key_input.py        asks for an API key
     model_selection.py  the settings and the chat model of a command
     folder_session.py   a folder that is open in the kernel for one command
     turn_stream.py      a turn that runs in the kernel

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from codekernel import __version__
-from codekernel.cli.argument_types import (
+from codekernel.cli.command_parser import (
+    CommandParser,
     parse_count,
     parse_hit_limit,
     parse_port,
     parse_port_or_zero,
 )
-from codekernel.cli.command_parser import CommandParser
-from codekernel.cli.install_arguments import INSTALL_COMMANDS
-from codekernel.cli.models_arguments import add_models_arguments
 from codekernel.cli.search_arguments import add_search_arguments
-from codekernel.cli.team_arguments import (
+from codekernel.cli.setup_arguments import (
+    INSTALL_COMMANDS,
     add_build_base_arguments,
+    add_models_arguments,
     add_pack_arguments,
     add_share_arguments,
     add_team_arguments,

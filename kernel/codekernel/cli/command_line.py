@@ -19,12 +19,14 @@ from codekernel.cli.process import run_and_exit
 
 # Commands whose function ``run_<command>`` is not in the module of their name.
 _COMMAND_MODULES = {
-    "doctor_lark": "doctor_chats",
-    "doctor_telegram": "doctor_chats",
+    "completion": "man",
+    "doctor_lark": "doctor_hub",
+    "doctor_telegram": "doctor_hub",
     "history": "code_queries",
     "impact": "code_queries",
     "key": "models",
-    "models_deny": "models_allow",
+    "models_allow": "models",
+    "models_deny": "models",
     "related": "code_queries",
     "stop": "status",
     "team_token": "team",

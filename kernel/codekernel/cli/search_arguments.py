@@ -3,7 +3,7 @@
 import argparse
 from typing import TypeAlias
 
-from codekernel.cli.argument_types import parse_context, parse_hit_limit
+from codekernel.cli.command_parser import parse_context, parse_hit_limit
 
 Container: TypeAlias = "argparse._ActionsContainer"  # noqa: SLF001 - argparse has no other name
 

@@ -9,7 +9,7 @@ from codekernel.adapters.agent_config.formats import get_format
 from codekernel.adapters.agent_config.machine_folders import MachineFolders
 from codekernel.adapters.agent_config.server_command import ServerCommand
 from codekernel.adapters.agent_config.targets import SERVER, InstallScope
-from codekernel.cli.install_arguments import PARTS
+from codekernel.cli.setup_arguments import PARTS
 
 COMMAND = ServerCommand("/opt/bin/codekernel", ("mcp",))
 HOME = Path("/home/me")

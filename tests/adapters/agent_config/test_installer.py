@@ -21,7 +21,7 @@ from codekernel.adapters.agent_config.machine_folders import MachineFolders
 from codekernel.adapters.agent_config.server_command import ServerCommand
 from codekernel.adapters.agent_config.targets import InstallScope
 from codekernel.adapters.agent_config.text_edits import RefusedEdit
-from codekernel.cli.install_arguments import PARTS
+from codekernel.cli.setup_arguments import PARTS
 from codekernel.errors import StorageError
 from codekernel.storage.user_data import UserData
 

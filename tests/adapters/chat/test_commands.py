@@ -22,7 +22,7 @@ from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.chat.session_feed import get_folder_name
 from codekernel.adapters.chat.turns import TextStep
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.events import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.domain.agent_sessions import Actor, Device, PermissionMode

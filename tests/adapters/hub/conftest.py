@@ -2,7 +2,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.events.broadcast import EventLimits
+from codekernel.adapters.hub.events import EventLimits
 from codekernel.adapters.hub.server import HEAD_TIMEOUT_SECONDS
 from support.hub_world import DeviceClient, HubWorld, open_hub
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from codekernel import __version__
-from codekernel.adapters.hub.access.certificate import format_fingerprint
+from codekernel.adapters.hub.certificate import format_fingerprint
 from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from support.hub_world import DeviceClient, EventStream, ServerSentEvent, as_json
 from support.scripted_agent import WAIT_SECONDS

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.access.devices import DeviceKind
+from codekernel.adapters.hub.devices import DeviceKind
 from codekernel.adapters.hub.joining import (
     ALLOWED_MESSAGES,
     HubAddress,

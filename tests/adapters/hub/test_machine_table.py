@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.events import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.domain.agent_sessions import (

@@ -8,10 +8,8 @@ Modules, in the order data meets them:
     targets.py          which entry of which file is for which agents
     text_edits.py       what formats share: style, errors, one edit
     json_text.py        JSON with and without comments
-    toml_text.py        TOML
     yaml_text.py        YAML
-    plain_text.py       marked blocks and whole files
-    formats.py          formats by name
+    formats.py          formats by name; TOML, marked blocks, whole files
     config_file.py      read and replace one file
     install_record.py   what was written, in userData
     installer.py        plan and carry out

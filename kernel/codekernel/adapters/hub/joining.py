@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from codekernel.adapters.hub.access.certificate import format_fingerprint
+from codekernel.adapters.hub.certificate import format_fingerprint
 from codekernel.adapters.hub.machine_link import (
     ALIVE_FRAME,
     CODE_PREFIX,

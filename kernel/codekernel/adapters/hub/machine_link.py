@@ -12,8 +12,8 @@ from pathlib import Path
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from codekernel.adapters.hub.access.devices import DeviceKind, PairedDevice
-from codekernel.adapters.hub.contract.frames import encode_json
+from codekernel.adapters.hub.contract.sessions import encode_json
+from codekernel.adapters.hub.devices import DeviceKind, PairedDevice
 from codekernel.adapters.hub.routes.requests import HubContext
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from codekernel.adapters.hub.contract.frames import (
+from codekernel.adapters.hub.contract.sessions import (
     render_activity,
     render_machine_event,
     render_sync_event,
 )
-from codekernel.adapters.hub.events.log import HubEventLog
+from codekernel.adapters.hub.events import HubEventLog
 from codekernel.domain.agent_sessions import (
     AgentSessionRecord,
     AgentSessions,

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from codekernel.adapters.hub.events.log import HubEvent, HubEventLog
+from codekernel.adapters.hub.events import HubEvent, HubEventLog
 from codekernel.adapters.hub.machine_table import AttachedMachine, MachineTable
 from codekernel.domain.agent_sessions import (
     Actor,

@@ -9,19 +9,18 @@ import logging
 from collections.abc import Sequence
 from typing import Protocol
 
-from codekernel.adapters.hub.access.devices import AccessTokens, DeviceRegistry, Pairing
-from codekernel.adapters.hub.app import make_app
 from codekernel.adapters.hub.database import HubDatabase
-from codekernel.adapters.hub.events.broadcast import (
+from codekernel.adapters.hub.devices import AccessTokens, DeviceRegistry, Pairing
+from codekernel.adapters.hub.events import (
     DEFAULT_EVENT_LIMITS,
     EventBroadcaster,
     EventLimits,
+    HubEventLog,
 )
-from codekernel.adapters.hub.events.log import HubEventLog
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.hub.routes.requests import HubContext
-from codekernel.adapters.hub.server import HubPort, HubServer
+from codekernel.adapters.hub.server import HubPort, HubServer, make_app
 from codekernel.adapters.static_pages import StaticPages
 from codekernel.domain.agent_sessions import (
     AgentSessionRecord,

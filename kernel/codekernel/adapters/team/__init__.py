@@ -7,14 +7,10 @@ Modules, in the order data meets them:
 
     rights.py        who may read which repositories and paths
     tokens.py        static tokens, of which only hashes are kept
-    oidc.py          tokens of an identity provider
-    callers.py       a bearer token -> a person; how often each may ask
-    repositories.py  the open repositories
-    queries.py       search, files, read and grep as one person may
+    callers.py       a bearer token, also of an identity provider -> a person; how often each may ask
+    queries.py       the open repositories; search, files, read and grep as one person may
     tools.py         the same as tools of MCP
-    metrics.py       counts in the format of Prometheus
-    audit.py         who asked what, in rotated lines of JSON
-    requests.py      who asks, how often, and what is kept of it
+    requests.py      who asks, how often, and what is kept of it: counts for Prometheus, rotated lines
     sockets.py       the kernel's own protocol over a WebSocket
     app.py           the routes of HTTP
 """

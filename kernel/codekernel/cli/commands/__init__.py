@@ -9,7 +9,7 @@ Modules, in the order data meets them:
     search_base.py      the same in a base of a team
     code_queries.py     impact of a change, history of lines, code like a place
     savings.py          what agents did not read
-    man.py              the manual page
+    man.py              the manual page; completion scripts of shells
     ask.py              a question to a chat model, and how its turn is printed
     agent.py            the agent in a terminal or as JSON lines, and undo
     backend.py          the agent's tools as JSON lines
@@ -18,7 +18,7 @@ Modules, in the order data meets them:
     install.py          that server in the config files of coding agents
     acp.py              our agent for an editor
     ide_tools.py        the tools of an IDE plugin over WebSockets
-    hub.py              agents for phones, browsers, chats and other machines
+    hub.py              agents for phones, browsers, chats and other machines; who may use the chats
     status.py           the kernel that runs, and its end
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
@@ -28,13 +28,9 @@ Modules, in the order data meets them:
     share.py            what a team's store holds
     serve_team.py       a kernel that a team searches over HTTP
     team.py             its tokens
-    models.py           installed models and API keys
+    models.py           installed models, API keys, and what remote models may be sent
     models_add.py       set up a chat model
-    models_allow.py     what remote models may be sent
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
-    doctor_hub.py       check the hub
-    doctor_chats.py     check the bots of the hub
-    chats.py            the chats of the hub, and who may use them
-    completion.py       completion scripts of shells, made by scripts/make_completions.py
+    doctor_hub.py       check the hub and its bots
 """

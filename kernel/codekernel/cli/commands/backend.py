@@ -30,8 +30,8 @@ from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.agent.workspace.text_file import FileStates
 from codekernel.cli import model_selection
 from codekernel.cli.agent_turn import AgentEventReader, AgentTask
-from codekernel.cli.argument_types import MAX_PORT
 from codekernel.cli.arguments import DEFAULT_KODE_PORT, KODE_KEY_NAME, KODE_PORT_FROM_ENV
+from codekernel.cli.command_parser import MAX_PORT
 from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals

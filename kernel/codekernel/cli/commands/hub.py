@@ -12,25 +12,31 @@ import threading
 from contextlib import closing
 from datetime import UTC, datetime
 
-from codekernel.adapters.hub.access.addresses import AddressRules
-from codekernel.adapters.hub.access.certificate import TlsFiles, open_own_certificate
-from codekernel.adapters.hub.access.devices import CODE_TTL_SECONDS, DeviceRegistry, Pairing
+from codekernel.adapters.chat.bindings import CODE_LIFETIME_SECONDS, ChatBindings
+from codekernel.adapters.chat.repository_queries import RepositoryQueries
+from codekernel.adapters.hub.certificate import TlsFiles, open_own_certificate
 from codekernel.adapters.hub.database import HubDatabase
+from codekernel.adapters.hub.devices import CODE_TTL_SECONDS, AddressRules, DeviceRegistry, Pairing
 from codekernel.adapters.hub.joining import HubAddress, MachineJoiner
 from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from codekernel.adapters.hub.server import HubPort
-from codekernel.adapters.hub.service import HubService
+from codekernel.adapters.hub.service import ChatAdapter, HubService
+from codekernel.adapters.lark.adapter import LarkAdapter
+from codekernel.adapters.lark.api import LarkApi
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
-from codekernel.cli.commands import chats
+from codekernel.adapters.telegram.adapter import TelegramAdapter
+from codekernel.adapters.telegram.followed_chats import TelegramOptions
 from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice, write_lines
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
+from codekernel.client.relay import Connect
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.settings import HubOptions
-from codekernel.errors import WrongParam
+from codekernel.domain.settings import HubOptions, Settings
+from codekernel.domain.untrusted_text import escape_line
+from codekernel.errors import ApiKeyNotFound, WrongParam
 from codekernel.runtime import logging_setup
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
@@ -55,8 +61,8 @@ def run_hub(args: argparse.Namespace) -> int:
         "devices": _list_devices,
         "revoke": _revoke,
         "join": _join,
-        "bind": chats.bind_user,
-        "unbind": chats.unbind_user,
+        "bind": bind_user,
+        "unbind": unbind_user,
     }
     return actions[args.action](args, user_data)
 
@@ -81,7 +87,7 @@ def _serve(args: argparse.Namespace, user_data: UserData) -> int:
     logging_setup.log_to_stderr()
     with closing(HubDatabase(user_data.root)) as database:
         finder = KernelFinder(user_data.root, standalone=args.standalone)
-        bots = chats.open_chats(settings, database, user_data, finder.connect)
+        bots = open_chats(settings, database, user_data, finder.connect)
         service = HubService(database, port, StaticPages(find_pages_folder()), bots)
         sessions = RemoteAgentSessions(KernelRequests(user_data.root, "hub", finder.connect))
         service.table.attach(sessions)
@@ -215,3 +221,72 @@ def _join(args: argparse.Namespace, user_data: UserData) -> int:
     handle_stop_signals(lambda: exit_now(ExitCode.OK, finder.close))
     joiner.run(args.code or key, CancelToken(), is_code=bool(args.code))
     return ExitCode.OK
+
+
+# Names of secrets in the vault.
+TELEGRAM_KEY_NAME = "telegram:bot"
+LARK_KEY_NAME = "lark:secret"
+
+
+def open_chats(
+    settings: Settings, database: HubDatabase, user_data: UserData, connect: Connect
+) -> list[ChatAdapter]:
+    """Return the chats that the settings ask for; one without its secret is left out, and told."""
+    chats: list[ChatAdapter] = []
+    if settings.telegram.enabled:
+        try:
+            token = read_secret(user_data, TELEGRAM_KEY_NAME)
+        except ApiKeyNotFound:
+            print_notice(f"telegram has no token yet: codekernel key set {TELEGRAM_KEY_NAME}")
+        else:
+            options = TelegramOptions(
+                token, settings.telegram.api_base, settings.telegram.notices_only
+            )
+            chats.append(TelegramAdapter(database, options, RepositoryQueries(user_data, connect)))
+    if settings.lark.enabled:
+        try:
+            secret = read_secret(user_data, LARK_KEY_NAME)
+        except ApiKeyNotFound:
+            print_notice(f"lark has no app secret yet: codekernel key set {LARK_KEY_NAME}")
+        else:
+            api = LarkApi(settings.lark.app_id, secret, settings.lark.domain)
+            queries = RepositoryQueries(user_data, connect)
+            notices_only = settings.lark.notices_only
+            chats.append(LarkAdapter(api, database, queries, notices_only=notices_only))
+    return chats
+
+
+def read_secret(user_data: UserData, name: str) -> str:
+    """Return a secret of the vault. Raises ApiKeyNotFound."""
+    if not user_data.database_file.exists():
+        raise ApiKeyNotFound(f"nothing is stored under {name!r}")
+    with closing(CommandVault(user_data, os.environ)) as vault:
+        return ApiKeys(vault).get(name)
+
+
+def bind_user(args: argparse.Namespace, user_data: UserData) -> int:
+    """Print a code that binds one person to the bot of a platform."""
+    with closing(HubDatabase(user_data.root)) as database:
+        code = ChatBindings(database, args.platform).create_code()
+    write_lines([f"/bind {code}"])
+    minutes = CODE_LIFETIME_SECONDS // 60
+    print_notice(f"send this to the bot; it binds one person, within {minutes} minutes")
+    return ExitCode.OK
+
+
+def unbind_user(args: argparse.Namespace, user_data: UserData) -> int:
+    """Withdraw a person's right to use the bot of a platform; without a name, list them."""
+    with closing(HubDatabase(user_data.root)) as database:
+        bindings = ChatBindings(database, args.platform)
+        users = bindings.list_users()
+        if not args.user:
+            for user in users:
+                bound = datetime.fromtimestamp(user.bound_at, UTC).astimezone()
+                print_line(f"{user.user_id}  {escape_line(user.name)}  {bound:%Y-%m-%d %H:%M}")
+            if not users:
+                print_notice(f"nobody is bound: codekernel hub bind {args.platform}")
+            return ExitCode.OK
+        if bindings.unbind_user(args.user):
+            return ExitCode.OK
+    print_notice(f"nobody with the id {args.user!r} is bound")
+    return ExitCode.FAILED

@@ -1,12 +1,16 @@
-"""``codekernel man``: the manual page, made of the arguments of all commands."""
+"""``codekernel man`` and ``completion SHELL``: the manual page; completion scripts of shells.
+
+The scripts are made by ``scripts/make_completions.py``.
+"""
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from codekernel import __version__
 from codekernel.cli.arguments import build_parser
-from codekernel.cli.examples import EXAMPLES
+from codekernel.cli.command_parser import EXAMPLES
 from codekernel.cli.output.terminal import write_lines
 from codekernel.cli.process import ExitCode
 
@@ -97,3 +101,13 @@ def _escape(text: str) -> str:
     """Return text that troff shows as it is."""
     escaped = " ".join(text.split()).replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{escaped}" if escaped.startswith((".", "'")) else escaped
+
+
+COMPLETIONS_FOLDER = Path(__file__).parents[1] / "completions"
+
+
+def run_completion(args: argparse.Namespace) -> int:
+    """Print the completion script of a shell."""
+    script = (COMPLETIONS_FOLDER / args.shell).read_text(encoding="utf-8")
+    write_lines([script.removesuffix("\n")])
+    return ExitCode.OK

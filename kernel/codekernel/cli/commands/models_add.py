@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from codekernel.cli.key_input import read_key
+from codekernel.cli.commands.models import read_key
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.client.connection import KernelConnection

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from codekernel.adapters.hub.access.addresses import AddressRules
-from codekernel.adapters.hub.access.certificate import TlsFiles
+from codekernel.adapters.hub.certificate import TlsFiles
+from codekernel.adapters.hub.devices import AddressRules
 from codekernel.adapters.hub.server import HubPort, HubServer
 from codekernel.adapters.team.app import build_team_app
-from codekernel.adapters.team.audit import AuditLog
 from codekernel.adapters.team.callers import CallerRateLimit, CallerTable
-from codekernel.adapters.team.metrics import TeamMetrics
-from codekernel.adapters.team.repositories import TeamRepositories
-from codekernel.adapters.team.requests import TeamServerParts
+from codekernel.adapters.team.queries import TeamRepositories
+from codekernel.adapters.team.requests import AuditLog, TeamMetrics, TeamServerParts
 from codekernel.adapters.team.rights import RightsFile
 from codekernel.adapters.team.tokens import TokenFile
 from codekernel.cli.output.terminal import print_line, print_notice

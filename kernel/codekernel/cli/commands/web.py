@@ -28,7 +28,7 @@ from codekernel.adapters.web.kernel_client import CallFailed, log_crash
 from codekernel.adapters.web.server import WebServer
 from codekernel.adapters.web.sessions import RepoSession
 from codekernel.adapters.web.web_client import WebAdapter
-from codekernel.cli.argument_types import MAX_PORT
+from codekernel.cli.command_parser import MAX_PORT
 from codekernel.cli.environment_model import read_environment_model
 from codekernel.cli.folder_session import describe_gaps, is_complete
 from codekernel.cli.main import STANDALONE_ENV_VARIABLE

@@ -4,7 +4,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.events.broadcast import EventLimits
+from codekernel.adapters.hub.events import EventLimits
 from support.hub_world import DeviceClient, EventStream, HubWorld, open_hub
 from support.scripted_agent import WAIT_SECONDS, ScriptedTurn
 

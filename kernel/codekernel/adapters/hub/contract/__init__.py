@@ -3,6 +3,5 @@
 Modules, in the order data meets them:
 
     messages.py   messages of a session as envelopes, their pages and cursors
-    sessions.py   sessions, patches, summaries, machines
-    frames.py     events as server-sent events
+    sessions.py   sessions, patches, summaries, machines; events as server-sent events
 """

@@ -5,8 +5,7 @@ from http import HTTPStatus
 from starlette.routing import BaseRoute
 
 from codekernel import __version__
-from codekernel.adapters.hub.access.addresses import FailureLimit
-from codekernel.adapters.hub.access.devices import MAX_NAME_CHARS, DeviceKind, make_user_id
+from codekernel.adapters.hub.devices import MAX_NAME_CHARS, DeviceKind, FailureLimit, make_user_id
 from codekernel.adapters.hub.routes.requests import (
     HubContext,
     HubRequest,

@@ -7,8 +7,8 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from codekernel.adapters.hub.access.devices import PairedDevice
-from codekernel.adapters.hub.events.broadcast import EventConnection, EventFilter
+from codekernel.adapters.hub.devices import PairedDevice
+from codekernel.adapters.hub.events import EventConnection, EventFilter
 from codekernel.adapters.hub.routes.requests import (
     HubContext,
     RequestRefused,

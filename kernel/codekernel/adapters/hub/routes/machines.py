@@ -3,8 +3,7 @@
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from codekernel.adapters.hub.contract.frames import read_clock
-from codekernel.adapters.hub.contract.sessions import render_machine
+from codekernel.adapters.hub.contract.sessions import read_clock, render_machine
 from codekernel.adapters.hub.machine_link import LINK_PATH, serve_machine
 from codekernel.adapters.hub.routes.requests import HubContext, HubRequest, make_route
 from codekernel.domain.agent_sessions import NewSession, PermissionMode

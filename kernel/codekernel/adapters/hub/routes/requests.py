@@ -16,15 +16,16 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from codekernel import errors
-from codekernel.adapters.hub.access.addresses import AddressRules, FailureLimit
-from codekernel.adapters.hub.access.devices import (
+from codekernel.adapters.hub.contract.sessions import encode_json
+from codekernel.adapters.hub.devices import (
     AccessTokens,
+    AddressRules,
     DeviceRegistry,
+    FailureLimit,
     PairedDevice,
     Pairing,
 )
-from codekernel.adapters.hub.contract.frames import encode_json
-from codekernel.adapters.hub.events.broadcast import EventBroadcaster
+from codekernel.adapters.hub.events import EventBroadcaster
 from codekernel.adapters.hub.machine_table import MachineTable
 from codekernel.adapters.hub.machines import HubMachines
 from codekernel.adapters.static_pages import StaticPages

@@ -1,5 +1,5 @@
 import pytest
-from codekernel.adapters.hub.access.addresses import AddressRules
+from codekernel.adapters.hub.devices import AddressRules
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8090", "LOCALHOST:8090", "[::1]:8090"])

@@ -1,4 +1,4 @@
-from codekernel.adapters.hub.access.addresses import MAX_ADDRESSES, FailureLimit
+from codekernel.adapters.hub.devices import MAX_ADDRESSES, FailureLimit
 
 
 class Clock:

@@ -4,7 +4,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.access.certificate import TlsFiles, open_own_certificate
+from codekernel.adapters.hub.certificate import TlsFiles, open_own_certificate
 from codekernel.errors import StorageError
 
 NAMES = ("localhost", "127.0.0.1", "::1")

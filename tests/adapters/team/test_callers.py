@@ -8,7 +8,7 @@ from typing import Any
 
 import jwt
 import pytest
-from codekernel.adapters.team.oidc import OidcVerifier
+from codekernel.adapters.team.callers import OidcVerifier
 from codekernel.adapters.team.rights import OidcProvider
 from codekernel.errors import NetworkError
 from cryptography.hazmat.primitives.asymmetric import ec

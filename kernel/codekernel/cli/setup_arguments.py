@@ -1,9 +1,9 @@
-"""The arguments of the commands for teams."""
+"""The arguments of what is set up: coding agents, models, and what a team shares."""
 
 import argparse
 from pathlib import Path
 
-from codekernel.cli.argument_types import parse_count, parse_port_or_zero
+from codekernel.cli.command_parser import parse_count, parse_port_or_zero
 
 DEFAULT_TEAM_PORT = 8791
 
@@ -146,3 +146,97 @@ def _add_policy(action: argparse.ArgumentParser, days_help: str) -> None:
         default=DEFAULT_KEPT_PACKS,
         help=f"but keep the newest N of a repository (else {DEFAULT_KEPT_PACKS})",
     )
+
+
+# Parts of codekernel/adapters/agent_config/targets.py, which is imported when the command runs.
+PARTS = ("instructions", "skill", "subagent")
+
+
+def _add_install_arguments(install: argparse.ArgumentParser) -> None:
+    """Add those of ``install``."""
+    _add_common_arguments(install)
+    install.add_argument(
+        "--with",
+        dest="parts",
+        metavar="A,B",
+        type=parse_parts,
+        default=(),
+        help=f"besides the server, where an agent knows them: {', '.join(PARTS)}",
+    )
+
+
+def parse_parts(text: str) -> tuple[str, ...]:
+    """Return the parts in a list with commas."""
+    parts = tuple(filter(None, (part.strip() for part in text.split(","))))
+    for part in parts:
+        if part not in PARTS:
+            raise argparse.ArgumentTypeError(f"{part!r} is none of {', '.join(PARTS)}")
+    return parts
+
+
+def _add_common_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--agent",
+        metavar="NAME",
+        action="append",
+        help="which one, also if it is not found; may be repeated (else all that are found)",
+    )
+    command.add_argument(
+        "--project",
+        metavar="DIR",
+        nargs="?",
+        const="",
+        help="the files of a project (else of the one around this folder), not yours",
+    )
+    command.add_argument("--yes", action="store_true", help="do not ask")
+    command.add_argument("--dry-run", action="store_true", help="only say what would be written")
+    command.add_argument(
+        "--json", action="store_true", help="for programs; asks for --yes to write"
+    )
+
+
+# What each command is for, and what adds its arguments.
+INSTALL_COMMANDS = {
+    "install": ("let the coding agents on this machine use codekernel", _add_install_arguments),
+    "uninstall": ("take away what install has written", _add_common_arguments),
+}
+
+
+_STANDALONE_HELP = "do without the kernel that all programs share"
+
+
+def add_models_arguments(models: argparse.ArgumentParser) -> None:
+    """Add the actions of ``models`` to its parser."""
+    actions = models.add_subparsers(dest="action", metavar="action")
+    actions.add_parser("list", help="list them, as without an action")
+    purpose = "add a chat model: from a provider, or from a server on this machine"
+    add = actions.add_parser("add", help=purpose, description=purpose)
+    add.add_argument(
+        "provider", metavar="PROVIDER", help="such as openai or ollama (else asked)", nargs="?"
+    )
+    add.add_argument(
+        "--url", metavar="URL", help="address of an endpoint that is no known provider"
+    )
+    add.add_argument("--model", metavar="MODEL", help="as the endpoint calls it (else asked)")
+    add.add_argument("--name", metavar="NAME", help="what you call it (else as the endpoint does)")
+    add.add_argument("--no-test", action="store_true", help="add it without trying it")
+    for name, purpose in (
+        ("allow", "say what a remote model would be sent of a repository, and allow it"),
+        ("deny", "send nothing of a repository to a remote model"),
+    ):
+        action = actions.add_parser(name, help=purpose, description=purpose)
+        action.set_defaults(command=f"models {name}")
+        action.add_argument(
+            "name", metavar="NAME", help="as in the settings (else all that wait)", nargs="?"
+        )
+        action.add_argument(
+            "--repo",
+            metavar="DIR",
+            help="which repository (else the one around this folder)",
+        )
+        action.add_argument("--yes", action="store_true", help="do not ask")
+        action.add_argument(
+            "--standalone",
+            action="store_true",
+            help="do without the kernel that all programs share",
+        )

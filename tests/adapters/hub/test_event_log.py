@@ -1,6 +1,6 @@
 import json
 
-from codekernel.adapters.hub.events.log import HubEvent, HubEventLog
+from codekernel.adapters.hub.events import HubEvent, HubEventLog
 from hypothesis import given
 from hypothesis import strategies as st
 

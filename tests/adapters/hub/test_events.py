@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from codekernel.adapters.hub.access.devices import DeviceRegistry
+from codekernel.adapters.hub.devices import DeviceRegistry
 from support.hub_world import HubWorld
 
 DEVICES, SESSIONS, CHANGES = 200, 20, 5

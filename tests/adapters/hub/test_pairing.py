@@ -3,13 +3,13 @@ import time
 from pathlib import Path
 
 import pytest
-from codekernel.adapters.hub.access.devices import (
+from codekernel.adapters.hub.database import HubDatabase
+from codekernel.adapters.hub.devices import (
     CODE_TTL_SECONDS,
     DeviceKind,
     DeviceRegistry,
     Pairing,
 )
-from codekernel.adapters.hub.database import HubDatabase
 
 
 @pytest.fixture

@@ -3,13 +3,13 @@ from pathlib import Path
 
 import jwt
 import pytest
-from codekernel.adapters.hub.access.devices import (
+from codekernel.adapters.hub.database import HubDatabase
+from codekernel.adapters.hub.devices import (
     TOKEN_TTL_SECONDS,
     AccessTokens,
     DeviceKind,
     DeviceRegistry,
 )
-from codekernel.adapters.hub.database import HubDatabase
 from codekernel.errors import WrongParam
 
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 import pytest
-from codekernel.adapters.agent_config.text_edits import BrokenConfig, RefusedEdit, TextEdit
-from codekernel.adapters.agent_config.toml_text import (
+from codekernel.adapters.agent_config.formats import (
     add_toml_entry,
     load_toml,
     remove_toml_entry,
 )
+from codekernel.adapters.agent_config.text_edits import BrokenConfig, RefusedEdit, TextEdit
 from hypothesis import given
 from hypothesis import strategies as st
 
