@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "kernel"), str(ROOT / "tests")]
 from codekernel.adapters.acp.agent_process import AgentLimits  # noqa: E402
 from codekernel.adapters.acp.backend import AcpBackend  # noqa: E402
 from codekernel.adapters.acp.turn_changes import TurnRecorder  # noqa: E402
-from codekernel.agent.undo import find_latest_with_changes, undo_session  # noqa: E402
+from codekernel.agent.turn_workspace import find_latest_with_changes, undo_session  # noqa: E402
 from codekernel.agent.workspace.root import WorkspaceRoot  # noqa: E402
 from codekernel.domain.chat import AgentMessage  # noqa: E402
 from codekernel.domain.settings import AgentCommand  # noqa: E402

@@ -1,15 +1,23 @@
 """Which tests come first: near by calls, rare words in common, named after what changes."""
 
-from codekernel.callgraph.impact import ReachedDefinition
 from codekernel.callgraph.test_ranking import (
     ChangedText,
     RankedTest,
+    ReachedDefinition,
     TestCode,
     explain_test,
     find_nearest_calls,
+    join_callers,
     rank_tests,
 )
-from codekernel.domain.call_graph import CallChainNode
+from codekernel.domain.call_graph import (
+    CallChainNode,
+    CallChainQuery,
+    CallChainResult,
+    CallChainStep,
+    CallChainSteps,
+    DefinitionCallChain,
+)
 
 CHANGED = ChangedText(
     frozenset({"parse_retry_after"}),
@@ -81,3 +89,42 @@ def test_what_speaks_for_a_test_is_said_in_a_few_words() -> None:
     assert explain_test(1, "certain", ()) == "1 call away"
     assert explain_test(2, "likely", ("names x",)) == "2 calls away, likely, names x"
     assert explain_test(0, "", ()) == "similar words"
+
+
+def node(name: str, path: str = "a.py", line: int = 1) -> CallChainNode:
+    return CallChainNode(name, "function", path, line, line)
+
+
+def step(place: CallChainNode, *following: CallChainStep, more: int = 0) -> CallChainStep:
+    return CallChainStep(place, "certain", (1,), CallChainSteps(following, more))
+
+
+def answer(name: str, *steps: CallChainStep, behind: int = 0) -> CallChainResult:
+    chain = DefinitionCallChain(node(name), CallChainSteps(steps), None)
+    return CallChainResult(CallChainQuery(name), (chain,), behind=behind)
+
+
+def test_the_shortest_way_counts_and_users_are_one_call_away() -> None:
+    far = node("far", "b.py")
+    tested = node("test_it", "test_a.py")
+    reached = join_callers(
+        [
+            answer("x", step(node("near", "b.py", 5), step(far, step(tested)))),
+            answer("y", step(far), behind=2),
+        ],
+        [answer("user", step(node("caller", "c.py")))],
+    )
+    assert [place.name for place in reached.changed] == ["x", "y"]
+    assert [(each.place.name, each.distance) for each in reached.callers] == [
+        ("user", 1),
+        ("far", 1),
+        ("near", 1),
+        ("caller", 2),
+        ("test_it", 3),
+    ]
+    assert reached.behind == 2
+
+
+def test_what_changes_itself_is_no_caller_and_what_was_left_out_is_counted() -> None:
+    reached = join_callers([answer("x", step(node("x"), more=3))])
+    assert (reached.callers, reached.left_out) == ((), 3)

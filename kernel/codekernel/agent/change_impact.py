@@ -24,11 +24,12 @@ from codekernel.agent.code_queries import (
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.tools.file_access import load_text_file
 from codekernel.agent.tools.index_search import explain_no_call_chain
-from codekernel.callgraph.impact import ReachedDefinition, join_callers
 from codekernel.callgraph.test_ranking import (
     ChangedText,
     RankedTest,
+    ReachedDefinition,
     TestCode,
+    join_callers,
     rank_tests,
 )
 from codekernel.domain.call_graph import (

@@ -1,17 +1,26 @@
-"""What agents may do without being asked, because a person allowed it for good: a file of rules.
+"""What agents may do without being asked, and edits that wait for a person.
 
-A rule is about one repository: a command, letter for letter, or deleting below a folder.
+A rule is kept because a person allowed something for good. It is about one repository: a command,
+letter for letter, or deleting below a folder. An edit is held back as a diff until it is accepted,
+whole or by hunks.
 """
 
 import hashlib
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from codekernel.agent.tool_policy import ToolPermission, ToolPermissionRequest
+from codekernel.agent.tool_policy import (
+    PermissionReply,
+    ToolError,
+    ToolPermission,
+    ToolPermissionRequest,
+)
+from codekernel.agent.workspace.text_file import compute_diff
+from codekernel.domain.diff import apply_hunks, compute_structured_patch
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import WrongParam
 from codekernel.protocol.envelope import dump_json
@@ -126,3 +135,43 @@ def _find_folder(path: object) -> str:
     if parts.is_absolute() or ".." in parts.parts or parts.parent == PurePosixPath():
         return ""
     return f"{parts.parent}/"
+
+
+AskPerson = Callable[[ToolPermissionRequest], PermissionReply]
+
+
+class EditRejected(ToolError):
+    """The person rejected the whole edit; the file is as it was."""
+
+
+class EditTrimmed(ToolError):
+    """The person accepted a part of the edit, which is in the file now."""
+
+
+def review_edit(ask: AskPerson, tool: str, path: str, before: str | None, after: str) -> str:
+    """Return the text that a person accepts. Raises EditRejected if that is none of it."""
+    old = before or ""
+    hunks = compute_structured_patch(old, after)
+    diff = compute_diff(path, old, after).text
+    request = ToolPermissionRequest(tool, ToolPermission.WRITES, {"path": path}, diff)
+    reply = ask(request)
+    accepted = set(range(len(hunks)) if reply.hunks is None else reply.hunks)
+    if not reply.allowed or (hunks and not accepted):
+        raise EditRejected(
+            f"The person rejected this edit; {path} is as it was. Do not try it again; ask what"
+            " to do instead.",
+            {"denied": True},
+        )
+    # A new file is made whole or not at all.
+    return after if before is None else apply_hunks(old, hunks, accepted)
+
+
+def explain_trimmed(path: str, before: str, wanted: str, written: str) -> EditTrimmed:
+    """Return what the model is told of an edit that was accepted in parts."""
+    diff = compute_diff(path, before, written)
+    left_out = compute_diff(path, written, wanted)
+    return EditTrimmed(
+        f"The person accepted only a part of this edit. {path} was changed so:\n{diff.text}\n"
+        f"This part was rejected; do not try it again:\n{left_out.text}",
+        {"diff": diff.text},
+    )

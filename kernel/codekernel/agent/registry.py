@@ -11,7 +11,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from codekernel.agent.edit_review import EditTrimmed
+from codekernel.agent.permission_rules import EditTrimmed
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_failure
 from codekernel.agent.tool_policy import ToolError, ToolPermissionRequest
 from codekernel.domain.chat import ToolSpec

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, PermissionPrompt
-from codekernel.agent.edit_review import review_edit
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
-from codekernel.agent.permission_rules import PermissionRules, describe_rule
+from codekernel.agent.permission_rules import PermissionRules, describe_rule, review_edit
 from codekernel.agent.plan import PlanTask
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tool import ToolContext
@@ -27,8 +26,7 @@ from codekernel.agent.tool_policy import (
 )
 from codekernel.agent.tools.call_format import truncate_middle
 from codekernel.agent.tools.toolsets import select_tools
-from codekernel.agent.turn_workspace import AgentWorkspace
-from codekernel.agent.undo import undo_session
+from codekernel.agent.turn_workspace import AgentWorkspace, undo_session
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.conversation.conversations import UNDO_REFUSAL, Conversations
 from codekernel.conversation.prompt_builder import select_past_turns

@@ -14,6 +14,5 @@ Modules, in the order data meets them:
     call_resolver.py    a call -> the definitions it may reach
     call_edges.py       callers and callees of a definition
     graph.py            a question -> call chains
-    impact.py           call chains -> what a change reaches
-    test_ranking.py     tests -> those that a change may break, strongest evidence first
+    test_ranking.py     what a change reaches, and the tests that it may break
 """

@@ -1,8 +1,8 @@
-"""The tests that a change may break, the strongest evidence first.
+"""What a change reaches, and the tests that it may break, the strongest evidence first.
 
-Four signs are added up: how near the test calls what changes, how rare the words are that it shares
-with what changes, whether it is named after it, and whether its file is. What is far below the best
-test is left out.
+Callers are reached by distance, each by the shortest way. Four signs of a test are added: how near
+it calls what changes, how rare the words are that it shares with what changes, whether it is named
+after it, and whether its file is. What is far below the best test is left out.
 """
 
 import math
@@ -11,9 +11,76 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from codekernel.callgraph.impact import ReachedDefinition
-from codekernel.domain.call_graph import CallChainNode
+from codekernel.domain.call_graph import CallChainNode, CallChainResult, CallChainSteps
 from codekernel.domain.lexical_tokenizer import tokenize
+
+# What no call graph sees, so that an empty answer is no promise.
+UNSEEN = "dynamic dispatch, reflection, names in strings and configuration, other repositories"
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedDefinition:
+    """A definition that calls what changes, so many calls away; the shortest way counts."""
+
+    place: CallChainNode
+    distance: int
+    certainty: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedCallers:
+    """Sorted by distance, then by place; ``left_out`` callers were not followed."""
+
+    changed: tuple[CallChainNode, ...]
+    callers: tuple[ReachedDefinition, ...]
+    left_out: int = 0
+    behind: int = 0  # files that have not been read yet
+
+
+def join_callers(
+    changed: Sequence[CallChainResult], users: Sequence[CallChainResult] = ()
+) -> ReachedCallers:
+    """Join the callers of all definitions that change, and of those that use what changes."""
+    joined = _JoinedCallers()
+    places = tuple(chain.place for answer in changed for chain in answer.chains)
+    behind = left_out = 0
+    for distance, answers in enumerate((changed, users)):
+        for answer in answers:
+            behind = max(behind, answer.behind)
+            left_out += answer.more
+            for chain in answer.chains:
+                joined.reach(chain.place, distance, "certain")
+                left_out += joined.walk(chain.callers, distance + 1) if chain.callers else 0
+    own = set(map(_identify, places))
+    found = sorted(
+        (each for key, each in joined.by_place.items() if key not in own),
+        key=lambda each: (each.distance, each.place.path, each.place.first_line),
+    )
+    return ReachedCallers(places, tuple(found), left_out, behind)
+
+
+def _identify(place: CallChainNode) -> tuple[str, int, str]:
+    return place.path, place.first_line, place.name
+
+
+class _JoinedCallers:
+    def __init__(self) -> None:
+        self.by_place: dict[tuple[str, int, str], ReachedDefinition] = {}
+
+    def reach(self, place: CallChainNode, distance: int, certainty: str) -> None:
+        """Keep the shortest way."""
+        known = self.by_place.get(_identify(place))
+        if known is None or known.distance > distance:
+            self.by_place[_identify(place)] = ReachedDefinition(place, distance, certainty)
+
+    def walk(self, steps: CallChainSteps, distance: int) -> int:
+        """Reach all callers; return how many were not followed."""
+        missing = steps.more + steps.unread
+        for step in steps.steps:
+            self.reach(step.place, distance, step.certainty)
+            missing += self.walk(step.next, distance + 1)
+        return missing
+
 
 _SATURATION, _LENGTH_SHARE = 1.2, 0.75  # k1 and b, as usual
 

@@ -16,7 +16,6 @@ Modules, in the order data meets them:
     chat.py                    requests to a chat model and its stream
     turn.py                    a turn of a conversation
     turn_events.py             the events of a turn
-    permission_options.py      what may be chosen for a permission besides yes and no
     agent_sessions.py          agent sessions as every device sees them
     diff.py                    line diffs as jsdiff makes them
 """

@@ -14,8 +14,7 @@ and late:
     tuning.py         weights of the ranking, learned from a repository's own questions
     places.py         the lines of a place, and its calls
     code_queries.py   impact, history of lines, code like a place
-    folders.py        choose a folder, and register it
-    indexes.py        what is in userData, and what of it may go
+    folders.py        choose a folder, and register it; what is in userData
     endpoints.py      chat models behind addresses
     agent_sessions.py  agent sessions that every device sees
 """
@@ -78,7 +77,7 @@ main_router.expect_late(
 )
 main_router.expect_late(_FOLDERS, Lane.OWN_THREAD, repos.ListFolders, repos.PreviewFolder)
 main_router.expect_late(
-    f"{__name__}.indexes", Lane.OWN_THREAD, kernel_messages.GetIndexes, kernel_messages.CleanIndexes
+    _FOLDERS, Lane.OWN_THREAD, kernel_messages.GetIndexes, kernel_messages.CleanIndexes
 )
 main_router.expect_late(_FOLDERS, Lane.MAIN, repos.RegisterFolder)
 main_router.expect_late(

@@ -8,8 +8,7 @@ from codekernel.agent.change_impact import DEFAULT_IMPACT_DEPTH, find_impact
 from codekernel.agent.code_queries import RepositoryContext, find_history, parse_place
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.workspace.root import WorkspaceRoot
-from codekernel.callgraph.impact import UNSEEN, ReachedDefinition
-from codekernel.callgraph.test_ranking import RankedTest
+from codekernel.callgraph.test_ranking import UNSEEN, RankedTest, ReachedDefinition
 from codekernel.dispatch.routing import Lane
 from codekernel.domain.index import Hit
 from codekernel.domain.untrusted_text import encode_path

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
-from codekernel.domain.permission_options import (
+from codekernel.domain.settings import (
     ALLOW_RULE_OPTION,
     ALLOW_TURN_OPTION,
     HUNKS_OPTION_PREFIX,

@@ -16,8 +16,7 @@ from codekernel.domain.agent_sessions import (
     PermissionAnswer,
 )
 from codekernel.domain.concurrency import Lazy
-from codekernel.domain.permission_options import ALLOW_TURN_OPTION
-from codekernel.domain.settings import OWN_AGENT
+from codekernel.domain.settings import ALLOW_TURN_OPTION, OWN_AGENT
 from codekernel.errors import KernelError, StorageError, WrongParam
 from codekernel.protocol.messages.agent_turns import BeginAgentTurn
 from codekernel.runtime.agent_windows import FollowedTurn

@@ -27,11 +27,7 @@ from codekernel.domain.agent_sessions import (
 )
 from codekernel.domain.chat import AgentMessage, ToolResultContent
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.permission_options import (
-    ALLOW_RULE_OPTION,
-    ALLOW_TURN_OPTION,
-    HUNKS_OPTION_PREFIX,
-)
+from codekernel.domain.settings import ALLOW_RULE_OPTION, ALLOW_TURN_OPTION, HUNKS_OPTION_PREFIX
 from codekernel.domain.turn import TurnOutcome
 from codekernel.domain.turn_events import (
     AgentMessageShown,

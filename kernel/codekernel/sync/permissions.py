@@ -13,7 +13,7 @@ from codekernel.domain.agent_sessions import (
     PermissionStatus,
     SessionPermission,
 )
-from codekernel.domain.permission_options import ALLOW_TURN_OPTION
+from codekernel.domain.settings import ALLOW_TURN_OPTION
 from codekernel.errors import PermissionAnswered, WrongParam
 from codekernel.sync.agents import BackendPermission
 from codekernel.sync.state import ENGINE_DEVICE, SyncState

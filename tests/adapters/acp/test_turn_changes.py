@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from codekernel.adapters.acp.backend import AcpBackend
-from codekernel.agent.undo import find_latest_with_changes, undo_session
+from codekernel.agent.turn_workspace import find_latest_with_changes, undo_session
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.chat import AgentMessage
 from codekernel.domain.turn import UndoState

@@ -11,7 +11,7 @@ from codekernel.adapters.acp.update_writer import (
     make_title,
     parse_diff,
 )
-from codekernel.agent.workspace.text_edit import compute_diff
+from codekernel.agent.workspace.text_file import compute_diff
 from codekernel.domain.agent_sessions import Actor, PlanEntry, SessionMessage
 from codekernel.domain.chat import (
     ROLE_ASSISTANT,

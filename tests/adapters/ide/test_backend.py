@@ -20,7 +20,7 @@ from codekernel.adapters.ide.plugin import BackendAddress, BackendConnector, Plu
 from codekernel.adapters.ide.tool_calls import IdeToolExecutor
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import Tool, ToolContext
-from codekernel.agent.tools import read_file
+from codekernel.agent.tools import file_access
 from codekernel.agent.tools.toolsets import IDE_TOOLS
 from codekernel.domain.concurrency import CancelToken
 from websockets.sync.client import ClientConnection, connect
@@ -189,7 +189,7 @@ def test_a_plugin_comes_back_and_brings_the_result_it_could_not_send(context: To
 
 
 def _make_slow_tool(gate: Gate) -> Tool[Any]:
-    reading: Tool[Any] = read_file.read_window
+    reading: Tool[Any] = file_access.read_window
     return replace(reading, run=gate.run)
 
 

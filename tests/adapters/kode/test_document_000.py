@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from codekernel.adapters.kode.tool_calls import execute_call
+from codekernel.adapters.kode.chat_request import execute_call
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tools.toolsets import build_kode_tools
 from codekernel.domain.diff import compute_structured_patch

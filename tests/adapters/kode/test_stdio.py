@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from codekernel.adapters.kode.chat_request import ReadBeforeWrite, answer_lines
 from codekernel.adapters.kode.stream import encode_line
-from codekernel.adapters.kode.tool_calls import ReadBeforeWrite, answer_lines
 from codekernel.agent.tool import ToolContext, ToolOutcome
 from codekernel.agent.tool_policy import ALLOW_ALL_POLICY, READ_ONLY_POLICY
 from codekernel.agent.tools.toolsets import build_kode_tools

@@ -10,9 +10,9 @@ import pytest
 from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex, ignore_progress
 from codekernel.adapters.mcp.methods import compact_schema, make_methods
 from codekernel.adapters.mcp.tools import TOOL_TITLES, McpTools
-from codekernel.adapters.mcp.toolset.budget import CHARS_PER_TOKEN, cut_lines, take_within
+from codekernel.adapters.mcp.toolset.calls import format_line_ranges
 from codekernel.adapters.mcp.toolset.files import draw_tree
-from codekernel.adapters.mcp.toolset.history import format_line_ranges
+from codekernel.adapters.mcp.toolset.search import CHARS_PER_TOKEN, cut_lines, take_within
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.domain.concurrency import CancelToken

@@ -3,10 +3,8 @@
 Nothing here is imported before an ACP agent is used, or ``codekernel acp`` is: the SDK and pydantic
 take 34 MB. Modules, in the order data meets them:
 
-    message_transport.py  between lines and the SDK's event loop
-
   codekernel drives an agent
-    agent_process.py  the agent as a child process, within limits
+    agent_process.py  the agent as a child process, within limits; lines to the SDK's event loop
     connection.py     the SDK's client over it, on an event loop of its own
     update_reader.py  what the agent tells -> steps of a turn
     session.py        a session: its turns as messages of document 004, permissions, cancelling

@@ -18,8 +18,12 @@ from acp import PROTOCOL_VERSION, Client, RequestError, connect_to_agent, schema
 from acp.core import ClientSideConnection
 
 from codekernel import __version__
-from codekernel.adapters.acp.agent_process import AgentProcess
-from codekernel.adapters.acp.message_transport import JsonMessage, MessageTransport, run_on_loop
+from codekernel.adapters.acp.agent_process import (
+    AgentProcess,
+    JsonMessage,
+    MessageTransport,
+    run_on_loop,
+)
 from codekernel.errors import KernelError
 
 _CONGESTION_POLL_SECONDS = 0.02

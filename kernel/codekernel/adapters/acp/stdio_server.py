@@ -10,13 +10,13 @@ from typing import Any, cast
 from acp.core import AgentSideConnection
 
 from codekernel.adapters.acp.agent import EditorAgent
-from codekernel.adapters.acp.editor_session import PERMISSION_META
-from codekernel.adapters.acp.message_transport import (
+from codekernel.adapters.acp.agent_process import (
     JsonMessage,
     MessageTransport,
     format_message,
     parse_message,
 )
+from codekernel.adapters.acp.editor_session import PERMISSION_META
 from codekernel.domain.agent_sessions import AgentSessions
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import LineSplitter

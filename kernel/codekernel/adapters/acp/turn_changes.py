@@ -22,7 +22,7 @@ from codekernel.agent.workspace.snapshot import (
     FolderSnapshots,
     SnapshotUnavailable,
 )
-from codekernel.agent.workspace.text_edit import compute_diff
+from codekernel.agent.workspace.text_file import compute_diff
 from codekernel.domain.chat import (
     ROLE_ASSISTANT,
     ROLE_USER,

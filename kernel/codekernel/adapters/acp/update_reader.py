@@ -13,7 +13,7 @@ from typing import Any
 from acp import schema
 
 from codekernel.agent.tools.call_format import truncate_middle
-from codekernel.agent.workspace.text_edit import compute_diff
+from codekernel.agent.workspace.text_file import compute_diff
 from codekernel.domain.agent_sessions import PermissionOption, PlanEntry
 from codekernel.domain.turn_events import (
     AgentStep,

@@ -2,8 +2,7 @@
 
 Modules, in the order data meets them:
 
-    tool_calls.py    calls of tools, line by line
-    chat_request.py  the body of a request to the service, and the folder that it is about
+    chat_request.py  the body of a request and its folder; calls of tools, line by line
     stream.py        an agent's events as the frames of the service
     service.py       the service over HTTP
 """

@@ -13,9 +13,10 @@ from typing import Any
 
 from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex, ProgressCallback
 from codekernel.adapters.mcp.tools import McpTools
-from codekernel.adapters.mcp.toolset.budget import MAX_BUDGET_TOKENS, MIN_BUDGET_TOKENS
 from codekernel.adapters.mcp.toolset.search import (
+    MAX_BUDGET_TOKENS,
     MAX_PAGE_HITS,
+    MIN_BUDGET_TOKENS,
     CodeSearchArguments,
     build_query,
     format_page,

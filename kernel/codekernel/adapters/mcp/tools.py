@@ -7,15 +7,14 @@ from functools import partial
 from codekernel.adapters import indexed_repository
 from codekernel.adapters.indexed_repository import IndexedRepository, ProgressCallback
 from codekernel.adapters.mcp.toolset.ask import TurnStarter, make_ask_tool
-from codekernel.adapters.mcp.toolset.budget import MAX_ANSWER_CHARS
-from codekernel.adapters.mcp.toolset.calls import CALLS_TOOL
-from codekernel.adapters.mcp.toolset.files import make_files_tool
-from codekernel.adapters.mcp.toolset.grep import GREP_TOOL
-from codekernel.adapters.mcp.toolset.history import HISTORY_TOOL
-from codekernel.adapters.mcp.toolset.read import READ_TOOL
-from codekernel.adapters.mcp.toolset.search import SHOWN_PATHS, make_search_tool
-from codekernel.adapters.mcp.toolset.status import make_status_tool
-from codekernel.adapters.mcp.toolset.symbols import SYMBOLS_TOOL
+from codekernel.adapters.mcp.toolset.calls import CALLS_TOOL, HISTORY_TOOL, SYMBOLS_TOOL
+from codekernel.adapters.mcp.toolset.files import GREP_TOOL, READ_TOOL, make_files_tool
+from codekernel.adapters.mcp.toolset.search import (
+    MAX_ANSWER_CHARS,
+    SHOWN_PATHS,
+    make_search_tool,
+    make_status_tool,
+)
 from codekernel.agent.registry import RawArguments, ToolRegistry
 from codekernel.agent.tool import ToolContext, ToolOutcome
 from codekernel.agent.tool_policy import ToolLimits

@@ -11,8 +11,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from codekernel.adapters.mcp.toolset.budget import cut_lines
-from codekernel.adapters.mcp.toolset.search import format_page
+from codekernel.adapters.mcp.toolset.search import cut_lines, format_page
 from codekernel.adapters.team.rights import PathRules
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.tools.grep import LineMatch, LineSearch

@@ -7,12 +7,12 @@ from codekernel.adapters.indexed_repository import ProgressCallback
 from codekernel.adapters.mcp.methods import compact_schema
 from codekernel.adapters.mcp.protocol import INVALID_PARAMS, McpError, Message, Params
 from codekernel.adapters.mcp.server import McpMethod
-from codekernel.adapters.mcp.toolset.budget import (
+from codekernel.adapters.mcp.toolset.files import MAX_ROWS, draw_tree
+from codekernel.adapters.mcp.toolset.search import (
     DEFAULT_BUDGET_TOKENS,
     MAX_BUDGET_TOKENS,
     MIN_BUDGET_TOKENS,
 )
-from codekernel.adapters.mcp.toolset.files import MAX_ROWS, draw_tree
 from codekernel.adapters.team.queries import TeamQueries
 from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success

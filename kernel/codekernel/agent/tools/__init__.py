@@ -4,8 +4,7 @@ Modules, in the order data meets them:
 
     toolsets.py        the tool sets of our agent and of each foreign protocol
     call_format.py     calls and results as short lines for display
-    file_access.py     reads, creates and changes text files for the other tools
-    read_file.py       read_file, and document 002's variant with line numbers
+    file_access.py     read_file; reads, creates and changes text files for the other tools
     grep.py            search_context and grep_file: regular expressions over files
     index_search.py    search and call_chain: the ranked search and the call graph
     file_system.py     create_file, delete_file, delete_path, mkdir, list_directory

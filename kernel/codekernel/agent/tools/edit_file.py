@@ -18,8 +18,15 @@ from codekernel.agent.tools.file_access import (
     write_text_file,
 )
 from codekernel.agent.workspace.bounded_regex import Span, find_spans
-from codekernel.agent.workspace.text_edit import CRLF, LF, EditableText, compute_diff
-from codekernel.agent.workspace.text_file import TextFile, hash_bytes, reject_surrogates
+from codekernel.agent.workspace.text_file import (
+    CRLF,
+    LF,
+    EditableText,
+    TextFile,
+    compute_diff,
+    hash_bytes,
+    reject_surrogates,
+)
 from codekernel.protocol.tool_schema import PositiveInt
 
 # So many places of an anchor that is not unique are named.

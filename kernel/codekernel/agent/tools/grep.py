@@ -12,8 +12,7 @@ from typing import ClassVar
 
 from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
-from codekernel.agent.tools.file_access import load_text_file, path_exists
-from codekernel.agent.tools.read_file import format_numbered_lines
+from codekernel.agent.tools.file_access import format_numbered_lines, load_text_file, path_exists
 from codekernel.agent.workspace.text_file import TextFile, read_text_file
 from codekernel.domain.confined_path import ConfinedFiles, ConfinedPath
 from codekernel.domain.index import FoundFile, SkippedPath, SkipReason

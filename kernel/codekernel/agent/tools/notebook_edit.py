@@ -14,8 +14,13 @@ from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_for_edit, write_text_file
 from codekernel.agent.tools.string_edit import NOTEBOOK_SUFFIX
-from codekernel.agent.workspace.text_edit import LF, convert_line_endings, detect_line_ending
-from codekernel.agent.workspace.text_file import TextFile, reject_surrogates
+from codekernel.agent.workspace.text_file import (
+    LF,
+    TextFile,
+    convert_line_endings,
+    detect_line_ending,
+    reject_surrogates,
+)
 from codekernel.domain.untrusted_text import parse_json
 
 CODE_CELL: Final = "code"

@@ -15,9 +15,10 @@ from codekernel.agent.tools.file_access import (
     path_exists,
     write_text_file,
 )
-from codekernel.agent.workspace.text_edit import (
+from codekernel.agent.workspace.text_file import (
     CRLF,
     LF,
+    TextFile,
     adapt_line_endings,
     convert_line_endings,
     detect_repository_line_ending,
@@ -25,9 +26,10 @@ from codekernel.agent.workspace.text_edit import (
     find_occurrences,
     format_line_counts,
     make_absolute,
+    read_file_bytes,
+    reject_surrogates,
     replace_spans,
 )
-from codekernel.agent.workspace.text_file import TextFile, read_file_bytes, reject_surrogates
 from codekernel.domain.confined_path import ConfinedPath
 from codekernel.domain.diff import compute_structured_patch
 from codekernel.domain.folder_handle import is_regular_file

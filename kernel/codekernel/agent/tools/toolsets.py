@@ -8,12 +8,12 @@ from codekernel.agent.tool import Tool
 from codekernel.agent.tool_policy import ToolPermission
 from codekernel.agent.tools import (
     edit_file,
+    file_access,
     file_system,
     grep,
     index_search,
     notebook_edit,
     plan,
-    read_file,
     shell,
     string_edit,
 )
@@ -22,7 +22,7 @@ from codekernel.agent.tools import (
 TRICODE_TOOLS: tuple[Tool[Any], ...] = (
     plan.plan,
     grep.search_context,
-    read_file.read_file,
+    file_access.read_file,
     file_system.create_file,
     edit_file.edit_file,
     file_system.list_directory,
@@ -48,7 +48,7 @@ KODE_TOOLS: tuple[Tool[Any], ...] = (
 # Document 002, whose read_file is another one.
 IDE_TOOLS: tuple[Tool[Any], ...] = (
     grep.grep_file,
-    read_file.read_window,
+    file_access.read_window,
     index_search.call_chain,
     edit_file.apply_change,
 )

@@ -17,7 +17,7 @@ from codekernel.adapters.tricode import TricodeLines
 from codekernel.adapters.uap.messages import UapLineWriter
 from codekernel.agent.session_store import AgentSessionStore
 from codekernel.agent.tools.call_format import format_tool_call, format_tool_result
-from codekernel.agent.undo import find_latest_with_changes
+from codekernel.agent.turn_workspace import find_latest_with_changes
 from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.cli.agent_turn import AgentEvent, AgentEventReader, begin_agent_turn
 from codekernel.cli.folder_session import FolderSession

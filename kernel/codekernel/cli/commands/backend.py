@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from codekernel.adapters.kode import stream, tool_calls
+from codekernel.adapters.kode import chat_request, stream
 from codekernel.adapters.kode.chat_request import KodeChatRequest
 from codekernel.adapters.kode.service import KodeService, ServedTurn
 from codekernel.agent.registry import ToolRegistry
@@ -65,7 +65,7 @@ def _answer_calls(args: argparse.Namespace, folder: str) -> int:
     try:
         with closing(_make_tool_context(args, folder, registry)) as context:
             lines = StreamChannel(wire).iter_lines()
-            for message in tool_calls.answer_lines(lines, registry, context):
+            for message in chat_request.answer_lines(lines, registry, context):
                 wire.write(stream.encode_line(message))
     except KernelError as error:
         wire.write(stream.encode_line(stream.make_error_message(str(error))))
@@ -84,7 +84,7 @@ def _make_tool_context(
     allowed = (*DEFAULT_ALLOWED_PERMISSIONS, *more)
     permissions: PermissionPolicy = AllowListPolicy(allowed)
     if args.read_first:
-        permissions = tool_calls.ReadBeforeWrite(permissions, registry, root, file_states)
+        permissions = chat_request.ReadBeforeWrite(permissions, registry, root, file_states)
     user_data = open_user_data(args.user_data, os.environ)
     journal = ChangeJournal.from_user_data(user_data.root, f"backend-{secrets.token_hex(4)}", root)
     return ToolContext(root, journal, permissions=permissions, file_states=file_states)

@@ -1,12 +1,19 @@
-"""The tool ``files``: the tree of the repository, or its files by a glob."""
+"""The tools ``files``, ``read`` and ``grep``: the tree, a file with line numbers, lines by text."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import ClassVar
 
-from codekernel.agent.code_queries import parse_place
+from codekernel.adapters.mcp.toolset.search import MAX_ANSWER_CHARS, cut_lines
+from codekernel.agent.code_queries import parse_place, strip_scheme, suggest_similar
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
+from codekernel.agent.tools.file_access import load_text_file, path_exists
+from codekernel.agent.tools.grep import LineMatch, LineSearch
+from codekernel.agent.workspace.text_file import CRLF, LF
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.protocol.tool_schema import NonNegativeInt
 from codekernel.search.filters import is_path_match
@@ -100,3 +107,138 @@ def _draw(paths: Sequence[str], depth: int, prefix: str = "", level: int = 0) ->
         else:
             rows.append(f"{indent}{encode_path(joined)} {len(inside)} files")
     return rows
+
+
+_GUTTER = "\t"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLinesArguments:
+    """Which file, and which lines of it.
+
+    path: the file, or path:first-last
+    """
+
+    path: str
+    start_line: NonNegativeInt = 0
+    end_line: NonNegativeInt = 0
+
+    ALIASES: ClassVar[Mapping[str, str]] = {
+        "file": "path",
+        "file_path": "path",
+        "relative_path": "path",
+        "place": "path",
+    }
+
+
+def run_read(arguments: ReadLinesArguments, context: ToolContext) -> ToolOutcome:
+    """Return the lines, as many as fit."""
+    place = parse_place(arguments.path, context)
+    if not path_exists(context, place.path):
+        similar = suggest_similar(place.path, context)
+        raise ToolError(f"There is no file {encode_path(place.path)}.{similar}")
+    text = load_text_file(context, place.path).text.replace(CRLF, LF)
+    lines = [line.removesuffix(LF) for line in StringIO(text)]
+    first = max(1, arguments.start_line or place.first_line)
+    last = min(arguments.end_line or place.last_line or len(lines), len(lines))
+    if not lines:
+        return make_success(f"[{encode_path(place.path)} is empty]")
+    if first > len(lines):
+        raise ToolError(f"{encode_path(place.path)} has only {len(lines)} lines.")
+    rows = [
+        f"{number}{_GUTTER}{line}"
+        for number, line in enumerate(lines[first - 1 : max(first, last)], start=first)
+    ]
+    kept = cut_lines(rows, MAX_ANSWER_CHARS)
+    shown = [row[:MAX_ANSWER_CHARS] for row in rows[:kept]]
+    is_all = first == 1 and kept == len(lines)
+    if not is_all:
+        more = f"; more: start_line={first + kept}" if kept < len(rows) else ""
+        shown.append(f"[lines {first}-{first + kept - 1} of {len(lines)}{more}]")
+    return make_success("\n".join(shown))
+
+
+READ_TOOL = Tool(
+    "read",
+    "Read a text file as it is now, all or some lines, with line numbers.",
+    ReadLinesArguments,
+    ToolPermission.READS,
+    run_read,
+)
+
+
+# Of one answer.
+MAX_LINES = 100
+
+_MAX_LINE_CHARS = 200
+
+_WILDCARDS = frozenset("*?")
+
+
+@dataclass(frozen=True, slots=True)
+class GrepArguments:
+    """What to look for, and where.
+
+    pattern: a text as it stands, or with regex a regular expression
+    path: a file, folder or glob
+    """
+
+    pattern: str
+    path: str = ""
+    regex: bool = False
+    ignore_case: bool = False
+    offset: NonNegativeInt = 0
+
+    ALIASES: ClassVar[Mapping[str, str]] = {"query": "pattern", "glob": "path", "include": "path"}
+
+
+def run_grep(arguments: GrepArguments, context: ToolContext) -> ToolOutcome:
+    """Return the lines by file, and how to get the others."""
+    search = LineSearch(
+        context, arguments.pattern, is_regex=arguments.regex, ignore_case=arguments.ignore_case
+    )
+    wanted = arguments.offset + MAX_LINES
+    matches = _search_place(search, strip_scheme(arguments.path) or ".", context)
+    found = list(islice(matches, wanted + 1))
+    page = found[arguments.offset : wanted]
+    rows = list(_format_matches(page))
+    if len(found) > wanted:
+        rows.append(f"[lines {arguments.offset + 1}-{wanted} of more: offset={wanted}]")
+    if not search.is_complete:
+        seconds = context.limits.timeout_seconds
+        rows.append(f"[stopped after {seconds:g} s: not everything was searched; name a folder]")
+    return make_success(
+        "\n".join(rows) or "No line matches. Ignored and binary files are left out."
+    )
+
+
+def _search_place(search: LineSearch, path: str, context: ToolContext) -> Iterator[LineMatch]:
+    if _WILDCARDS.intersection(path):
+        with context.root.reach(".") as place:
+            yield from search.search_folder(place, lambda each: is_path_match(path, each))
+        return
+    with context.root.reach(path) as place:
+        if place.is_folder:
+            yield from search.search_folder(place)
+        elif place.status is not None:
+            yield from search.search_file(place, path)
+        else:
+            raise ToolError(f"There is no {path}.")
+
+
+def _format_matches(matches: Iterable[LineMatch]) -> Iterator[str]:
+    for path, lines in groupby(matches, attrgetter("path")):
+        yield path
+        for each in lines:
+            text = each.text.strip()
+            cut = f"{text[:_MAX_LINE_CHARS]}..." if len(text) > _MAX_LINE_CHARS else text
+            yield f"{each.line}: {cut}"
+
+
+GREP_TOOL = Tool(
+    "grep",
+    "Find lines by exact text or regular expression in files as they are now.",
+    GrepArguments,
+    ToolPermission.READS,
+    run_grep,
+)
