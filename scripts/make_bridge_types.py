@@ -23,7 +23,7 @@ from codekernel.dispatch.routing import Router  # noqa: E402
 from codekernel.handlers.context import main_router, session_router  # noqa: E402
 from codekernel.protocol import PROTOCOL_VERSION  # noqa: E402
 from codekernel.protocol.envelope import Message, ReplyData, get_message_type  # noqa: E402
-from codekernel.protocol.messages.history import HistoryFile  # noqa: E402
+from codekernel.protocol.messages.conversation import HistoryFile  # noqa: E402
 from codekernel.protocol.messages.search import ChunkInfo  # noqa: E402
 from codekernel.protocol.settings_file import SettingsFile  # noqa: E402
 from javascript_tables import (  # noqa: E402

@@ -3,9 +3,8 @@ import os
 from pathlib import Path
 
 import pytest
-from codekernel.agent.plan import PlanTask, TaskStatus
 from codekernel.agent.session_store import AgentSessionStore
-from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool import PlanTask, TaskStatus, ToolContext
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
 from codekernel.domain.turn_events import AgentFinished
 from codekernel.errors import KernelError, StorageError

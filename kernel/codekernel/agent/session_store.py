@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from codekernel.agent.plan import Plan, PlanTask, TaskStatus
+from codekernel.agent.tool import Plan, PlanTask, TaskStatus
 from codekernel.agent.transcript import Transcript
 from codekernel.domain.chat import ChatMessage, ChatToolCall, Role
 from codekernel.errors import KernelError, StorageError

@@ -13,9 +13,8 @@ from typing import Any, get_args
 from codekernel.agent.agent_thread import AgentMessageStream, AgentThread, PermissionPrompt
 from codekernel.agent.loop import MAX_AGENT_ROUNDS, AgentLoop
 from codekernel.agent.permission_rules import PermissionRules, describe_rule, review_edit
-from codekernel.agent.plan import PlanTask
 from codekernel.agent.session_store import AgentSessionStore
-from codekernel.agent.tool import ToolContext
+from codekernel.agent.tool import PlanTask, ToolContext
 from codekernel.agent.tool_policy import (
     DEFAULT_ALLOWED_PERMISSIONS,
     AllowListPolicy,
@@ -61,7 +60,7 @@ from codekernel.domain.turn_events import (
 )
 from codekernel.errors import Cancelled, KernelError, NetworkError, WrongParam
 from codekernel.protocol.messages.agent_turns import BeginAgentTurn
-from codekernel.protocol.messages.history import HistoryFile, TurnEntry
+from codekernel.protocol.messages.conversation import HistoryFile, TurnEntry
 
 logger = logging.getLogger(__name__)
 

@@ -28,6 +28,7 @@ _COMMAND_MODULES = {
     "models_allow": "models",
     "models_deny": "models",
     "related": "code_queries",
+    "savings": "status",
     "stop": "status",
     "team_token": "team",
     "uninstall": "install",

@@ -14,7 +14,7 @@ from codekernel.protocol.history_file import (
     decode_history_file,
     salvage_history,
 )
-from codekernel.protocol.messages.history import HistoryFile
+from codekernel.protocol.messages.conversation import HistoryFile
 from codekernel.storage.conversation_files import ConversationFiles
 
 # Characters of a topic in a list. It is a whole question, and may be a pasted page.

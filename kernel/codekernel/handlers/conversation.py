@@ -15,9 +15,9 @@ from codekernel.domain.settings import (
 from codekernel.errors import KernelError
 from codekernel.handlers.context import session_router
 from codekernel.protocol.envelope import convert_values
-from codekernel.protocol.messages import agent_turns, history
+from codekernel.protocol.messages import agent_turns
 from codekernel.protocol.messages import conversation as messages
-from codekernel.protocol.messages.history import HistoryFile
+from codekernel.protocol.messages.conversation import HistoryFile
 from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.runtime.sessions import Session
 from codekernel.storage.vault.vault import DayUsage, ModelUsage
@@ -90,8 +90,8 @@ def get_conversation(message: messages.GetConversation, session: Session) -> His
     return archive.read(message.conversation_id, str(session.repo.path))
 
 
-@session_router.handles(history.ForkConversation, lane=Lane.OWN_THREAD)
-def fork_conversation(message: history.ForkConversation, session: Session) -> None:
+@session_router.handles(messages.ForkConversation, lane=Lane.OWN_THREAD)
+def fork_conversation(message: messages.ForkConversation, session: Session) -> None:
     """Begin a conversation about this repository with the first turns of another one."""
     session.services.conversations().fork(
         message.conversation_id, message.new_id, message.turns, str(session.repo.path)
@@ -105,22 +105,22 @@ def delete_conversation(message: messages.DeleteConversation, session: Session) 
     session.services.agent_windows().forget(message.conversation_id)
 
 
-@session_router.handles(history.GetApiUsage, lane=Lane.SESSION)
-def get_api_usage(message: history.GetApiUsage, session: Session) -> history.GetApiUsageReply:
+@session_router.handles(messages.GetApiUsage, lane=Lane.SESSION)
+def get_api_usage(message: messages.GetApiUsage, session: Session) -> messages.GetApiUsageReply:
     """Sum up what this repository's conversations used, per model."""
     ledger, repo_id = session.services.usage, session.repo.id
     models = reversed(session.services.settings.current.generation_models)
     prices = {model.model_name: model.price for model in models if model.price}
     days = ledger.list_by_day(repo_id)
 
-    def compute_cost(usage: ModelUsage | DayUsage) -> history.TokenCost:
+    def compute_cost(usage: ModelUsage | DayUsage) -> messages.TokenCost:
         price = prices.get(usage.model_name)
-        return history.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
+        return messages.compute_token_cost(price, usage.input_tokens, usage.output_tokens)
 
     repos = {}
     if message.all_repos:
         repos["repos"] = [
-            history.RepoUsageEntry(
+            messages.RepoUsageEntry(
                 repo_name=repo_name,
                 model_name=usage.model_name,
                 input_tokens=usage.input_tokens,
@@ -129,9 +129,9 @@ def get_api_usage(message: history.GetApiUsage, session: Session) -> history.Get
             )
             for repo_name, usage in ledger.sum_by_repo()
         ]
-    return history.GetApiUsageReply(
+    return messages.GetApiUsageReply(
         api_usage=[
-            history.ApiUsageEntry(
+            messages.ApiUsageEntry(
                 model_name=usage.model_name,
                 front_end_model_name=usage.model_name,
                 input_tokens=usage.input_tokens,
@@ -139,7 +139,7 @@ def get_api_usage(message: history.GetApiUsage, session: Session) -> history.Get
                 total_tokens=usage.input_tokens + usage.output_tokens,
                 cost=compute_cost(usage),
                 days=[
-                    history.DayUsageEntry(
+                    messages.DayUsageEntry(
                         day=day.day,
                         input_tokens=day.input_tokens,
                         output_tokens=day.output_tokens,

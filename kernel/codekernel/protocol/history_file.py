@@ -17,7 +17,7 @@ from codekernel.domain.turn_events import TurnEvent
 from codekernel.protocol.envelope import convert_values, dump_json, load_json
 from codekernel.protocol.messages import agent_turns
 from codekernel.protocol.messages import conversation as messages
-from codekernel.protocol.messages.history import HistoryFile, RoundEntry, TurnEntry
+from codekernel.protocol.messages.conversation import HistoryFile, RoundEntry, TurnEntry
 from codekernel.protocol.turn_parts import build_message_entry, build_result_content
 
 _EVENT_TYPES: dict[str, type[TurnEvent]] = {

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from codekernel.adapters.agent_config.clients import CLIENTS, AgentClient
 from codekernel.adapters.agent_config.formats import get_format
-from codekernel.adapters.agent_config.machine_folders import MachineFolders
-from codekernel.adapters.agent_config.server_command import ServerCommand
+from codekernel.adapters.agent_config.machine import MachineFolders, ServerCommand
 from codekernel.adapters.agent_config.targets import SERVER, InstallScope
 from codekernel.cli.setup_arguments import PARTS
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from codekernel.adapters.agent_config.clients import CLIENTS, AgentClient
+from codekernel.adapters.agent_config.config_file import InstallRecord
 from codekernel.adapters.agent_config.formats import JSON, JSONC, TOML, YAML, get_format
-from codekernel.adapters.agent_config.install_record import InstallRecord
 from codekernel.adapters.agent_config.installer import (
     ChangeAction,
     PlannedChange,
@@ -17,8 +17,7 @@ from codekernel.adapters.agent_config.installer import (
     plan_uninstall,
     settle_unchanged,
 )
-from codekernel.adapters.agent_config.machine_folders import MachineFolders
-from codekernel.adapters.agent_config.server_command import ServerCommand
+from codekernel.adapters.agent_config.machine import MachineFolders, ServerCommand
 from codekernel.adapters.agent_config.targets import InstallScope
 from codekernel.adapters.agent_config.text_edits import RefusedEdit
 from codekernel.cli.setup_arguments import PARTS

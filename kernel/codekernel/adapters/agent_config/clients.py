@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codekernel.adapters.agent_config.formats import JSON, JSONC, TOML, YAML
-from codekernel.adapters.agent_config.server_command import ServerCommand
+from codekernel.adapters.agent_config.machine import ServerCommand
 
 EntryShape = Callable[[ServerCommand], dict[str, Any]]
 

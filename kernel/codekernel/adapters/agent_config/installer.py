@@ -14,6 +14,8 @@ from codekernel.adapters.agent_config.config_file import (
     PROJECT_FILE_MODE,
     USER_FILE_MODE,
     ConfigFile,
+    InstallRecord,
+    RecordedChange,
     delete_config_file,
     list_missing_folders,
     read_config_file,
@@ -21,7 +23,6 @@ from codekernel.adapters.agent_config.config_file import (
     write_config_file,
 )
 from codekernel.adapters.agent_config.formats import get_format
-from codekernel.adapters.agent_config.install_record import InstallRecord, RecordedChange
 from codekernel.adapters.agent_config.targets import InstallTarget
 from codekernel.adapters.agent_config.text_edits import (
     MISSING,

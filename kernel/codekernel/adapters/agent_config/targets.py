@@ -8,8 +8,7 @@ from typing import Any
 
 from codekernel.adapters.agent_config.clients import CLIENTS, ENTRY_NAME, AgentClient
 from codekernel.adapters.agent_config.formats import BLOCK, CONTENT_KEYS, WHOLE_FILE
-from codekernel.adapters.agent_config.machine_folders import MachineFolders
-from codekernel.adapters.agent_config.server_command import ServerCommand
+from codekernel.adapters.agent_config.machine import MachineFolders, ServerCommand
 
 SERVER, INSTRUCTIONS, SKILL, SUBAGENT = "server", "instructions", "skill", "subagent"
 

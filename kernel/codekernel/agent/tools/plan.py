@@ -3,8 +3,15 @@
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from codekernel.agent.plan import Plan, PlanTask, TaskStatus
-from codekernel.agent.tool import ToolContext, ToolOutcome, make_success, tool
+from codekernel.agent.tool import (
+    Plan,
+    PlanTask,
+    TaskStatus,
+    ToolContext,
+    ToolOutcome,
+    make_success,
+    tool,
+)
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 
 MAX_TASKS = 100

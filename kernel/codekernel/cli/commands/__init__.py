@@ -8,7 +8,6 @@ Modules, in the order data meets them:
     search.py           search a folder, several repositories, or a URL
     search_base.py      the same in a base of a team
     code_queries.py     impact of a change, history of lines, code like a place
-    savings.py          what agents did not read
     man.py              the manual page; completion scripts of shells
     ask.py              a question to a chat model, and how its turn is printed
     agent.py            the agent in a terminal or as JSON lines, and undo
@@ -19,7 +18,7 @@ Modules, in the order data meets them:
     acp.py              our agent for an editor
     ide_tools.py        the tools of an IDE plugin over WebSockets
     hub.py              agents for phones, browsers, chats and other machines; who may use the chats
-    status.py           the kernel that runs, and its end
+    status.py           the kernel that runs, and its end; what agents did not read
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
     eval_tuning.py      what eval --tune learned

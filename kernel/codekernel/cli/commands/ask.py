@@ -28,8 +28,7 @@ from codekernel.domain.turn_events import TurnDone
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import RefusedByKernel, WrongParam
 from codekernel.protocol.envelope import convert_values, dump_json
-from codekernel.protocol.messages.conversation import ConversationPart
-from codekernel.protocol.messages.history import compute_token_cost
+from codekernel.protocol.messages.conversation import ConversationPart, compute_token_cost
 from codekernel.storage.user_data import open_user_data
 
 _EXIT_CODES = {"done": ExitCode.OK, "stopped": ExitCode.INTERRUPTED}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from codekernel.adapters.agent_config.clients import CLIENTS, AgentClient
-from codekernel.adapters.agent_config.install_record import InstallRecord
+from codekernel.adapters.agent_config.config_file import InstallRecord
 from codekernel.adapters.agent_config.installer import (
     ChangeAction,
     PlannedChange,
@@ -19,8 +19,11 @@ from codekernel.adapters.agent_config.installer import (
     plan_uninstall,
     settle_unchanged,
 )
-from codekernel.adapters.agent_config.machine_folders import MachineFolders
-from codekernel.adapters.agent_config.server_command import find_user_command, make_project_command
+from codekernel.adapters.agent_config.machine import (
+    MachineFolders,
+    find_user_command,
+    make_project_command,
+)
 from codekernel.adapters.agent_config.targets import InstallScope
 from codekernel.adapters.agent_config.text_edits import RefusedEdit
 from codekernel.cli.output import terminal

@@ -9,17 +9,16 @@ import hashlib
 import os
 import sys
 from contextlib import closing
-from getpass import getpass
 from pathlib import Path
 from typing import Any
 
 from codekernel.cli.arguments import KODE_KEY_NAME
-from codekernel.cli.commands.models_add import add_chat_model
+from codekernel.cli.commands.models_add import add_chat_model, read_key
 from codekernel.cli.folder_session import FolderSession
 from codekernel.cli.kernel_access import open_kernel
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice
-from codekernel.cli.process import ExitCode, raise_on_interrupt
+from codekernel.cli.process import ExitCode
 from codekernel.cli.project_folder import find_project_root
 from codekernel.domain.settings import GenerationModel, LocalModel, RemoteModel, Settings
 from codekernel.domain.untrusted_text import escape_line
@@ -34,28 +33,6 @@ from codekernel.settings.local_models import (
 )
 from codekernel.storage.user_data import UserData, open_user_data
 from codekernel.storage.vault.vault import ApiKeys, CommandVault
-
-# Characters; real keys have some hundreds. More is a file given by mistake.
-MAX_KEY_CHARS = 10_000
-
-
-def read_key(name: str) -> str:
-    """Return the key of a model. Raises WrongParam."""
-    if sys.stdin.isatty():
-        # getpass turns the echo on again only if Ctrl-C is an exception.
-        with raise_on_interrupt():
-            try:
-                text = getpass(f"API key of {escape_line(name)}: ")
-            except EOFError:
-                text = ""
-    else:
-        text = sys.stdin.read(MAX_KEY_CHARS + 1)
-    entered = text.strip()
-    if not entered:
-        raise WrongParam("no key was entered, so nothing was stored")
-    if len(entered) > MAX_KEY_CHARS or any(map(str.isspace, entered)) or not entered.isprintable():
-        raise WrongParam("this is no key: it must be one word; nothing was stored")
-    return entered
 
 
 def run_models(args: argparse.Namespace) -> int:

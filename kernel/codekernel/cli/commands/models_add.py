@@ -7,9 +7,9 @@ command saves the settings as the settings page does.
 import argparse
 import sys
 from dataclasses import dataclass
+from getpass import getpass
 from typing import Any
 
-from codekernel.cli.commands.models import read_key
 from codekernel.cli.output.terminal import print_line, print_notice
 from codekernel.cli.process import ExitCode, raise_on_interrupt
 from codekernel.client.connection import KernelConnection
@@ -181,3 +181,26 @@ def _find_free_name(wanted: str | None, model_name: str, taken: list[str]) -> st
         number += 1
         name = f"{wanted or model_name}-{number}"
     return name
+
+
+# Characters; real keys have some hundreds. More is a file given by mistake.
+MAX_KEY_CHARS = 10_000
+
+
+def read_key(name: str) -> str:
+    """Return the key of a model. Raises WrongParam."""
+    if sys.stdin.isatty():
+        # getpass turns the echo on again only if Ctrl-C is an exception.
+        with raise_on_interrupt():
+            try:
+                text = getpass(f"API key of {escape_line(name)}: ")
+            except EOFError:
+                text = ""
+    else:
+        text = sys.stdin.read(MAX_KEY_CHARS + 1)
+    entered = text.strip()
+    if not entered:
+        raise WrongParam("no key was entered, so nothing was stored")
+    if len(entered) > MAX_KEY_CHARS or any(map(str.isspace, entered)) or not entered.isprintable():
+        raise WrongParam("this is no key: it must be one word; nothing was stored")
+    return entered

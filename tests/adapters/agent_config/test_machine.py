@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from codekernel import __version__
-from codekernel.adapters.agent_config.server_command import (
+from codekernel.adapters.agent_config.machine import (
     ServerCommand,
     find_user_command,
     make_project_command,

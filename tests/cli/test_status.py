@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codekernel.cli.commands.savings import count_tokens, format_savings
+from codekernel.cli.commands.status import count_tokens, format_savings
 from codekernel.runtime.savings import (
     Savings,
     dump_savings,
