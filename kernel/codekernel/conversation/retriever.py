@@ -5,13 +5,11 @@ to the whole definition.
 """
 
 import re
-import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
-from queue import Empty, SimpleQueue
 
 from codekernel.conversation.repository_access import RepositoryAccess
 from codekernel.domain.concurrency import CancelToken
@@ -146,8 +144,6 @@ _MAX_EXPANDED_HITS = 4
 
 _MIN_HITS_PER_QUERY = 3
 
-_SearchOutcome = Sequence[Hit] | BaseException
-
 
 @dataclass(frozen=True, slots=True)
 class RoundResults:
@@ -184,21 +180,20 @@ class Retriever:
         """Run all queries in parallel. Raises Cancelled as soon as the turn is cancelled."""
         self._seen_queries |= {_normalize_query(query) for query in queries}
         limit = max(_MIN_HITS_PER_QUERY, -(-self._results_per_round // max(1, len(queries))))
-        outcomes = self._search_in_parallel(queries, limit)
+        searches = self._search_in_parallel(queries, limit)
         by_query: list[tuple[str, tuple[LocatedExcerpt, ...]]] = []
         notes: list[str] = []
         expandable = _MAX_EXPANDED_HITS
         for query in queries:
-            outcome = outcomes[query]
-            if isinstance(outcome, WrongParam):
-                notes.append(f"The query {query!r} cannot be searched for: {outcome}")
-                outcome = ()
-            if isinstance(outcome, BaseException):
-                raise outcome
+            try:
+                hits = searches[query].result()
+            except WrongParam as error:
+                notes.append(f"The query {query!r} cannot be searched for: {error}")
+                hits = ()
             found: list[LocatedExcerpt] = []
             make = self._repository.make_highlighter
             mark = make(query) if make else None
-            for hit in outcome:
+            for hit in hits:
                 if not self._is_duplicate(hit):
                     found.append(
                         expand_hit(hit, self._repository.get_catalog(), mark, expand=expandable > 0)
@@ -208,28 +203,26 @@ class Retriever:
             by_query.append((query, tuple(found)))
         return RoundResults(tuple(by_query), " ".join(notes))
 
-    def _search_in_parallel(self, queries: Sequence[str], limit: int) -> dict[str, _SearchOutcome]:
-        done: SimpleQueue[tuple[str, _SearchOutcome]] = SimpleQueue()
-
-        def look_for(query: str) -> None:
-            try:
-                # A terminal may give half characters.
-                words = query.encode(errors="replace").decode()
-                done.put((query, self._repository.search(words, limit, self._cancel)))
-            except BaseException as error:  # raised again on the waiting thread
-                done.put((query, error))
-                if not isinstance(error, Exception):
-                    raise
-
-        for query in queries:
-            threading.Thread(target=look_for, args=(query,), name="retrieval", daemon=True).start()
-        outcomes: dict[str, _SearchOutcome] = {}
-        while len(outcomes) < len(queries):
+    def _search_in_parallel(
+        self, queries: Sequence[str], limit: int
+    ) -> dict[str, Future[Sequence[Hit]]]:
+        """Return searches that have ended. Raises Cancelled, without waiting for them."""
+        threads = ThreadPoolExecutor(len(queries) or 1, thread_name_prefix="retrieval")
+        searches = {
+            # A terminal may give half characters.
+            query: threads.submit(
+                self._repository.search,
+                query.encode(errors="replace").decode(),
+                limit,
+                self._cancel,
+            )
+            for query in queries
+        }
+        threads.shutdown(wait=False)
+        self.raise_if_cancelled()
+        while wait(searches.values(), _CANCEL_POLL_INTERVAL_SECONDS).not_done:
             self.raise_if_cancelled()
-            with suppress(Empty):
-                query, outcome = done.get(timeout=_CANCEL_POLL_INTERVAL_SECONDS)
-                outcomes[query] = outcome
-        return outcomes
+        return searches
 
     def _is_duplicate(self, hit: Hit) -> bool:
         chunk = hit.chunk

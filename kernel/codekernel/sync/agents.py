@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -197,11 +198,11 @@ class BackendPool:
         self, kind: str, own_id: str, text: str, on_update: Callable[[AgentUpdate], None]
     ) -> str:
         """Run a turn; return why it ended. Raises KernelError."""
-        try:
-            return self._get(kind).prompt(own_id, text, on_update)
-        except Exception:
-            self.forget_session(kind, own_id)  # the agent may have died
-            raise
+        with ExitStack() as failing:
+            failing.callback(self.forget_session, kind, own_id)  # the agent may have died
+            reason = self._get(kind).prompt(own_id, text, on_update)
+            failing.pop_all()
+        return reason
 
     def forget_session(self, kind: str, own_id: str) -> None:
         """Record that the agent may not have a session any more."""

@@ -183,7 +183,7 @@ def _handle_guarded(incoming: IncomingUpdates, update: dict[str, Any]) -> None:
         incoming.handle(update)
     except KernelError:  # the database cannot be written; it is asked for again
         raise
-    except Exception:
+    except Exception:  # the guard of this thread
         logger.exception("Telegram: an update cannot be handled")
 
 

@@ -6,6 +6,7 @@ These are start_session, send_input, read_output, close_session and list_session
 import subprocess
 import threading
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO
 
@@ -61,13 +62,10 @@ def run_command(arguments: RunCommandArguments, context: ToolContext) -> ToolOut
         process = start_process(build_shell_command(arguments.command), folder)
     output = TerminalOutput(limits.max_command_characters)
     threading.Thread(target=_read_pipe, args=(process, output), name="command", daemon=True).start()
-    try:
-        in_time = _wait_for_exit(process, output, seconds, context)
-    except BaseException:
-        terminate_group(process)
-        raise
-    if not in_time:
-        terminate_group(process)
+    with ExitStack() as ending:
+        ending.callback(terminate_group, process)
+        if in_time := _wait_for_exit(process, output, seconds, context):
+            ending.pop_all()
     output.wait_for_end(_LAST_OUTPUT_TIMEOUT_SECONDS)
     return _build_outcome(output.take(), process.poll(), None if in_time else seconds)
 

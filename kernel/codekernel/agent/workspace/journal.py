@@ -9,7 +9,7 @@ import os
 import threading
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -167,11 +167,10 @@ class ChangeJournal:
             self._file.append_change(change, content)
             self._changes[number] = change
             # Still within the lock: of two calls that change one file, the second sees the first.
-            try:
+            with ExitStack() as failing:
+                failing.callback(self._discard, number)
                 yield number
-            except BaseException:
-                self._discard(number)
-                raise
+                failing.pop_all()
 
     @contextmanager
     def _reserve_temporary(self, path: Path) -> Iterator[str]:

@@ -180,16 +180,14 @@ else:
         def __init__(self, words: list[str], folder: Path) -> None:
             """Start the program; raises OSError."""
             self._ours, theirs = pty.openpty()
-            try:
+            with contextlib.ExitStack() as failing, contextlib.ExitStack() as ending:
+                failing.callback(os.close, self._ours)
+                ending.callback(os.close, theirs)
                 os.set_blocking(self._ours, False)
                 termios.tcsetwinsize(theirs, (TERMINAL_ROWS, TERMINAL_COLUMNS))
                 take = ["/bin/sh", "-c", _TAKE_TERMINAL, os.ttyname(theirs), *words]
                 self.process = start_process(take, folder, stdout=theirs)
-            except BaseException:
-                os.close(self._ours)
-                raise
-            finally:
-                os.close(theirs)
+                failing.pop_all()
             self._hung_up = threading.Event()
 
         def read(self, size: int) -> bytes:

@@ -131,7 +131,7 @@ def _run_for_program(args: argparse.Namespace) -> int:
         wire.write(line_format.format_error(str(error)))
     except OSError:  # the program that started us is gone
         pass
-    except Exception as error:
+    except Exception as error:  # raised again: the other program is told by a line of its format
         message = f"The agent stopped unexpectedly ({type(error).__name__})."
         wire.write(line_format.format_error(message))
         raise
