@@ -1,7 +1,6 @@
 import dataclasses
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -12,6 +11,7 @@ from codekernel.agent.tool_policy import ToolLimits
 from codekernel.domain.concurrency import CancelToken
 from codekernel.errors import Cancelled
 from support.environ import Environ
+from support.polling import wait_until
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="written for a POSIX shell")
 
@@ -22,12 +22,6 @@ LEAVES_ONE_BEHIND = "sleep 600 & echo $! > child.pid;"
 def is_running(pid_file: Path) -> bool:
     pid = int(pid_file.read_text())
     return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-
-
-def until(true: Callable[[], bool]) -> None:
-    """Wait for what another process does; the test's own time limit ends a wait in vain."""
-    while not true():
-        threading.Event().wait(0.01)
 
 
 def test_a_command_says_what_it_printed_and_how_it_ended(repo: Path, call: Call) -> None:
@@ -54,21 +48,21 @@ def test_a_hanging_command_is_ended_with_all_it_started(repo: Path, call: Call) 
     assert not outcome.success
     assert outcome.text == "begun\n[ended after 1 seconds, its time limit]"
     assert outcome.data["timed_out"]
-    until(lambda: not is_running(repo / "child.pid"))
+    wait_until(lambda: not is_running(repo / "child.pid"))
 
 
 @pytest.mark.slow
 def test_a_command_that_will_not_be_asked_to_end_is_made_to(repo: Path, call: Call) -> None:
     stubborn = "trap '' TERM HUP INT; echo $$ > child.pid; while :; do sleep 0.1; done"
     assert not call("run_command", command=stubborn, timeout=0.5).success
-    until(lambda: not is_running(repo / "child.pid"))
+    wait_until(lambda: not is_running(repo / "child.pid"))
 
 
 def test_what_a_command_leaves_running_is_ended_and_not_waited_for(repo: Path, call: Call) -> None:
     outcome = call("run_command", command=f"{LEAVES_ONE_BEHIND} echo done")
     assert outcome.success
     assert outcome.text == "done\n"
-    until(lambda: not is_running(repo / "child.pid"))
+    wait_until(lambda: not is_running(repo / "child.pid"))
 
 
 @pytest.mark.slow
@@ -98,10 +92,10 @@ def test_a_cancelled_command_is_ended(repo: Path, context: ToolContext, call: Ca
         ended.set()
 
     threading.Thread(target=run).start()
-    until((repo / "child.pid").exists)
+    wait_until((repo / "child.pid").exists)
     cancel.cancel()
     assert ended.wait(60)
-    until(lambda: not is_running(repo / "child.pid"))
+    wait_until(lambda: not is_running(repo / "child.pid"))
 
 
 def test_a_command_sees_nothing_of_what_is_meant_for_the_kernel(

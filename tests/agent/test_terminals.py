@@ -33,7 +33,7 @@ class Session:
         self.said += str(outcome.data["output"])
         return outcome
 
-    def read_until(self, text: str) -> None:
+    def expect_output(self, text: str) -> None:
         """The test's own time limit ends a wait in vain."""
         while text not in self.said:
             self.read()
@@ -51,13 +51,13 @@ def ends(pid: int) -> None:
 def test_a_program_runs_in_a_real_terminal(repo: Path, call: Call) -> None:
     session = Session(call, "sh")
     session.type("tty; test -t 0 && echo is-a-$((1+1))-terminal")
-    session.read_until("is-a-2-terminal")
+    session.expect_output("is-a-2-terminal")
     assert "/dev/" in session.said
     session.type("stty size; X=kept")
-    session.read_until("40 160")
+    session.expect_output("40 160")
     session.type('echo "was $X"; pwd')
-    session.read_until("was kept\n")
-    session.read_until(str(repo.resolve()))
+    session.expect_output("was kept\n")
+    session.expect_output(str(repo.resolve()))
     assert session.id in call("list_sessions").text
     assert session.close().success
     assert call("list_sessions").text == "No active sessions"
@@ -67,9 +67,9 @@ def test_a_program_runs_in_a_real_terminal(repo: Path, call: Call) -> None:
 def test_control_c_reaches_the_program(call: Call) -> None:
     command = "trap 'echo interrupted' INT; echo ready; while :; do sleep 0.1; done"
     session = Session(call, command)
-    session.read_until("ready")
+    session.expect_output("ready")
     session.type("\x03")
-    session.read_until("interrupted")
+    session.expect_output("interrupted")
 
 
 @posix_only
@@ -79,9 +79,9 @@ def test_control_c_reaches_the_program_even_if_we_were_started_without_it(call: 
         session = Session(call, "trap 'echo interrupted' INT; echo ready; read line")
     finally:
         signal.signal(signal.SIGINT, before)
-    session.read_until("ready")
+    session.expect_output("ready")
     session.type("\x03")
-    session.read_until("interrupted")
+    session.expect_output("interrupted")
 
 
 @posix_only
@@ -109,7 +109,7 @@ def test_silence_is_a_success_that_says_so(call: Call) -> None:
 @pytest.mark.slow
 def test_a_session_is_closed_with_all_it_started_however_stubborn(call: Call) -> None:
     session = Session(call, "trap '' HUP TERM INT; sleep 600 & echo pid=$!=; wait; sleep 600")
-    session.read_until("=\n")
+    session.expect_output("=\n")
     pid = int(session.said.split("=")[1])
     assert psutil.pid_exists(pid)
     assert session.close().success
@@ -120,7 +120,7 @@ def test_a_session_is_closed_with_all_it_started_however_stubborn(call: Call) ->
 def test_closing_the_context_ends_every_session(context: ToolContext, call: Call) -> None:
     sessions = [Session(call, "echo pid=$$=; exec sleep 600") for _ in range(2)]
     for session in sessions:
-        session.read_until("=\n")
+        session.expect_output("=\n")
     context.close()
     for session in sessions:
         ends(int(session.said.split("=")[1]))
@@ -153,7 +153,7 @@ def test_a_program_that_does_not_read_cannot_make_us_wait_for_ever(
 ) -> None:
     brief = dataclasses.replace(context, limits=ToolLimits(timeout_seconds=0.5))
     session = Session(call, "stty raw -echo; echo deaf; sleep 600")
-    session.read_until("deaf")
+    session.expect_output("deaf")
     outcome = call("send_input", brief, session_id=session.id, input_text="x" * 1_000_000)
     assert not outcome.success
     assert "does not read its input" in outcome.text

@@ -35,7 +35,7 @@ def tmp_path(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def a_sequence(seed: int, file: Path, context: ToolContext, call: Call) -> None:
+def check_random_edits(seed: int, file: Path, context: ToolContext, call: Call) -> None:
     dice = random.Random(seed)  # noqa: S311 - a test that can be run again
     codec, mark = ENCODINGS[dice.choice(list(ENCODINGS))]
     line_ends = dice.choice(["\n", "\r\n", None])
@@ -73,7 +73,7 @@ def a_sequence(seed: int, file: Path, context: ToolContext, call: Call) -> None:
 
 def test_random_edits_do_what_the_model_says(repo: Path, context: ToolContext, call: Call) -> None:
     for seed in range(FEW):
-        a_sequence(seed, repo / "a.txt", context, call)
+        check_random_edits(seed, repo / "a.txt", context, call)
 
 
 @pytest.mark.slow
@@ -82,4 +82,4 @@ def test_many_more_random_edits_do_what_the_model_says(
     repo: Path, context: ToolContext, call: Call
 ) -> None:
     for seed in range(FEW, FEW + MANY):
-        a_sequence(seed, repo / "a.txt", context, call)
+        check_random_edits(seed, repo / "a.txt", context, call)

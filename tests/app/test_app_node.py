@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.javascript import APP, name_of, require_node, run_node
+from support.javascript import APP, check_with_node, name_of, require_node
 
 FILES = sorted((APP / "tests").glob("*.test.js"))
 # These start a kernel.
@@ -12,7 +12,7 @@ SLOW = {"settings_saver", "host_calls"}
 
 def test_the_parts_that_need_no_kernel_do_what_they_say() -> None:
     require_node()
-    run_node(*(file for file in FILES if name_of(file) not in SLOW))
+    check_with_node(*(file for file in FILES if name_of(file) not in SLOW))
 
 
 @pytest.mark.slow
@@ -20,7 +20,7 @@ def test_the_parts_that_need_no_kernel_do_what_they_say() -> None:
 @pytest.mark.parametrize("file", [file for file in FILES if name_of(file) in SLOW], ids=name_of)
 def test_the_main_process_does_what_its_tests_say(file: Path) -> None:
     require_node()
-    run_node(file)
+    check_with_node(file)
 
 
 def test_the_slow_files_exist() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.javascript import APP, BRIDGE, FILE_SECONDS, ROOT, require_desktop, run_node
+from support.javascript import APP, BRIDGE, FILE_SECONDS, ROOT, check_with_node, require_desktop
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -111,7 +111,7 @@ def test_the_packaged_app_does_its_work(packaged: Path, tmp_path: Path) -> None:
     program = put_together(ELECTRON, out, "linux")
     app_files(resources_of(out, "linux") / "app")
     (resources_of(out, "linux") / "kernel").symlink_to(packaged)
-    run_node(
+    check_with_node(
         APP / "e2e" / "packaged" / "packaged.test.js",
         environ={"CODEKERNEL_PACKAGED": str(program), "CODEKERNEL_PYTHON": ""},
     )

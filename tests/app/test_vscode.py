@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 
 import codekernel
 import pytest
-from support.javascript import BRIDGE, FILE_SECONDS, ROOT, require_node, run_node
+from support.javascript import BRIDGE, FILE_SECONDS, ROOT, check_with_node, require_node
 
 sys.path.insert(0, str(ROOT / "scripts"))
 
@@ -40,14 +40,14 @@ def about(vsix: zipfile.ZipFile) -> Any:
 
 def test_parts_that_need_no_kernel_do_what_they_say() -> None:
     require_node()
-    run_node(EXTENSION / "tests" / "parts.test.js")
+    check_with_node(EXTENSION / "tests" / "parts.test.js")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(FILE_SECONDS)
 def test_the_extension_does_its_work_with_a_real_kernel() -> None:
     require_node()
-    run_node(EXTENSION / "tests" / "extension.test.js")
+    check_with_node(EXTENSION / "tests" / "extension.test.js")
 
 
 def test_every_import_of_what_is_packed_is_packed(vsix: zipfile.ZipFile) -> None:

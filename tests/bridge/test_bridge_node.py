@@ -20,7 +20,7 @@ FILE_SECONDS = 900
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed; see electron-bridge")
 
 
-def run_node(*files: Path) -> None:
+def check_with_node(*files: Path) -> None:
     words = ["--test", f"--test-timeout={TEST_MILLISECONDS}", "--test-concurrency=1"]
     done = subprocess.run(
         [str(NODE), *words, *map(str, files)],
@@ -39,7 +39,7 @@ def name_of(file: Path) -> str:
 
 
 def test_the_parts_that_need_no_kernel_do_what_they_say() -> None:
-    run_node(*(file for file in FILES if name_of(file) in QUICK))
+    check_with_node(*(file for file in FILES if name_of(file) in QUICK))
 
 
 @pytest.mark.slow
@@ -48,7 +48,7 @@ def test_the_parts_that_need_no_kernel_do_what_they_say() -> None:
     "file", [file for file in FILES if name_of(file) not in QUICK], ids=name_of
 )
 def test_the_bridge_does_what_its_tests_say(file: Path) -> None:
-    run_node(file)
+    check_with_node(file)
 
 
 def test_the_quick_files_exist() -> None:

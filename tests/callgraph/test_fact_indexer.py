@@ -1,7 +1,6 @@
 """The graph is of the files as they are indexed now, whatever it was before."""
 
 import sqlite3
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from codekernel.domain.call_graph import CallChainQuery
 from codekernel.domain.concurrency import CancelToken
 from codekernel.storage.catalog import call_database
 from codekernel.storage.catalog.call_database import CALLS_FILE
+from support.polling import pause
 
 CRASHING_WORKER = "support.crashing_fact_indexer"
 
@@ -146,7 +146,7 @@ def test_whenever_the_reading_is_killed_nothing_of_a_file_is_half_there(
     for started in (1, 3, 7, 12, 20):
         process = FactIndexerProcess(world.folder, 0, 1, CRASHING_WORKER)
         while process.started_count < started and process.is_alive:
-            time.sleep(0.001)
+            pause(0.001)
         process.kill()
         database = sqlite3.connect(world.folder / CALLS_FILE)
         read = database.execute("SELECT count(*) FROM source").fetchone()

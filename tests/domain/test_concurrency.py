@@ -11,6 +11,7 @@ from codekernel.domain.concurrency import (
     RefCounted,
     WorkControl,
 )
+from support.polling import wait_until
 
 
 def test_a_child_is_cancelled_with_its_parent_and_alone_without_it() -> None:
@@ -69,11 +70,7 @@ def worker(pause: PauseSwitch, cancel: CancelToken, gone_on: threading.Event) ->
 
 
 def until_held(pause: PauseSwitch) -> None:
-    for _ in range(TIMEOUT_SECONDS * 1000):
-        if pause.has_waiters:
-            return
-        threading.Event().wait(0.001)
-    raise AssertionError("nobody stands still")
+    wait_until(lambda: pause.has_waiters, "nobody stands still")
 
 
 def test_work_stands_still_until_the_pause_is_lifted() -> None:

@@ -81,7 +81,7 @@ def of_hits(hits: list[Hit]) -> list[tuple[str, float]]:
     return sorted((hit.chunk.path, hit.score) for hit in hits)
 
 
-def see_the_same(found: Answers, clean: Answers) -> None:
+def check_same_answers(found: Answers, clean: Answers) -> None:
     for query, hits in clean.items():
         assert [path for path, _ in found[query]] == [path for path, _ in hits]
         for (_, score), (_, expected) in zip(found[query], hits, strict=True):
@@ -201,7 +201,7 @@ def test_whatever_was_damaged_while_it_was_closed_is_healed_and_said(
         answers(again)  # at once: it may find little, and does not fail
         again.wait_until(partial(note_trouble_until_idle, again, said), damage.__name__)
         wait_for_tidying(again)
-        see_the_same(answers(again), clean)
+        check_same_answers(answers(again), clean)
         assert again.index.get_status().trouble == ""
         told = said - {""}
         # Nothing of these is left to be rebuilt by the time somebody can ask.
@@ -218,7 +218,7 @@ def test_what_is_damaged_while_it_is_open_is_noticed_without_anybody_asking(
     damage(harness.folder)
     harness.wait_until(lambda: harness.index._worker is not before, "noticed")
     harness.wait_until_idle()
-    see_the_same(answers(harness), clean)
+    check_same_answers(answers(harness), clean)
     assert list_quarantined(harness.folder)
 
 
@@ -228,7 +228,7 @@ def test_a_search_that_meets_damage_is_answered_by_what_is_whole(harness: IndexH
     assert harness.index.recover_from(error, store)
     answers(harness)
     harness.wait_until_idle()
-    see_the_same(answers(harness), clean)
+    check_same_answers(answers(harness), clean)
     replacement = harness.index.store
     assert harness.index.recover_from(error, store)  # long replaced: nothing happens
     harness.wait_until_idle()
@@ -257,7 +257,7 @@ def test_a_search_waits_for_the_index_that_replaces_a_damaged_one(
         may_open.set()
         assert waiting.result(WAIT_TIMEOUT_SECONDS)
     harness.wait_until_idle()
-    see_the_same(answers(harness), clean)
+    check_same_answers(answers(harness), clean)
 
 
 def test_a_damaged_index_is_replaced_without_waiting_for_the_vectors(
@@ -348,7 +348,7 @@ def test_a_second_process_that_reads_goes_on_with_the_rebuilt_index(
     reader.wait_until(lambda: reader.index._worker is not before, "read anew")
     harness.wait_until_idle()
     assert reader.search_lexical("refund") == ["billing.py"]
-    see_the_same(answers(harness), clean)
+    check_same_answers(answers(harness), clean)
 
 
 def test_random_bits_in_random_files_leave_no_trace(
@@ -365,4 +365,4 @@ def test_random_bits_in_random_files_leave_no_trace(
             flip(file, chance.random() * 0.999, chance.randrange(8))
         current = open_index(static_plan(1500))
         wait_for_tidying(current)
-        see_the_same(answers(current), clean)
+        check_same_answers(answers(current), clean)

@@ -1,7 +1,6 @@
 """Vectors are named by their texts: what one index of a userData folder has, no other embeds."""
 
 import shutil
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.indexing.vector_index import MAX_BATCH_GROWTH, BatchSizer
 from codekernel.storage.vectors.shared_vectors import open_shared_vectors
 from indexing.counted_index import FILES, SIZE, index_folder, write_files
-from indexing.harness import WAIT_TIMEOUT_SECONDS
+from support.polling import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -118,14 +117,12 @@ def test_damaged_shared_vectors_are_embedded_anew(tmp_path: Path, content: bytes
 
 def wait_for_rows(folder: Path, count: int) -> None:
     """Wait until so many vectors are shared."""
-    deadline = time.monotonic() + WAIT_TIMEOUT_SECONDS
-    while True:
-        for path in folder.glob("*.db"):
-            with closing(open_shared_vectors(path)) as database:
-                if database.execute("SELECT count(*) FROM vector").fetchone() == (count,):
-                    return
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+
+    def has_rows(path: Path) -> bool:
+        with closing(open_shared_vectors(path)) as database:
+            return bool(database.execute("SELECT count(*) FROM vector").fetchone() == (count,))
+
+    wait_until(lambda: any(map(has_rows, folder.glob("*.db"))))
 
 
 LIMITS = BatchSizes(smallest=4, largest=512, initial=16, target_seconds=2.0)

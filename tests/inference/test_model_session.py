@@ -30,6 +30,7 @@ from codekernel.inference.onnx_session import EncodedText
 from codekernel.inference.providers import CPU
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.polling import wait_until
 from tokenizers import Tokenizer, normalizers, pre_tokenizers
 
 PATIENCE_SECONDS = 60
@@ -268,10 +269,7 @@ def test_a_run_is_broken_off_in_its_middle_and_the_next_one_is_as_before(
     cancel = CancelToken()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(model.run, batch_of(32, 500), output, cancel)
-        for _ in range(PATIENCE_SECONDS * 1000):
-            if cancel._callbacks:
-                break
-            threading.Event().wait(0.001)
+        wait_until(lambda: cancel._callbacks)
         cancel.cancel()
         with pytest.raises(Cancelled):
             running.result(PATIENCE_SECONDS)

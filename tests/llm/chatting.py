@@ -50,7 +50,7 @@ def ask(backend: ChatBackend, request: ChatRequest = QUESTION) -> list[ChatEvent
     return list(backend.stream(request, CancelToken()))
 
 
-def failing(
+def expect_failure(
     backend: ChatBackend,
     request: ChatRequest = QUESTION,
     *,

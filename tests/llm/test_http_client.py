@@ -24,7 +24,7 @@ from codekernel.llm.http_client import (
     build_chat_request,
     make_http_client,
 )
-from llm.chatting import QUESTION, ask, backend_at, failing, text_of, usage_of
+from llm.chatting import QUESTION, ask, backend_at, expect_failure, text_of, usage_of
 from llm.loopback import HOST, Reply, endpoint, proxy, raw_server, speak_socks
 from llm.test_network_errors import server_side
 from llm.trying import KEY, failure
@@ -187,7 +187,7 @@ def test_a_companys_certificate_is_trusted(authority: trustme.CA) -> None:
 def test_an_unknown_certificate_is_explained(authority: trustme.CA) -> None:
     tls = server_side(trustme.CA().issue_cert(HOST))
     with ChatServer([reply_text("Hello")], tls=tls) as server:
-        events, sentence = failing(backend_at(server.url))
+        events, sentence = expect_failure(backend_at(server.url))
     assert events == []
     assert "was issued by nobody this machine trusts" in sentence
 

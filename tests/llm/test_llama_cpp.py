@@ -19,7 +19,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled, ContextTooLong, InvalidModel
 from codekernel.llm.providers.llama_cpp import open_local_backend
-from llm.chatting import failing, stopped_after, text_of, usage_of
+from llm.chatting import expect_failure, stopped_after, text_of, usage_of
 from llm.test_gguf import CONTEXT, header, written
 
 pytest.importorskip("xllamacpp")
@@ -93,7 +93,7 @@ def test_a_stop_ends_the_answer_and_the_model_goes_on_to_the_next(backend: ChatB
 @pytest.mark.slow
 def test_too_long_a_question_is_refused(backend: ChatBackend) -> None:
     request = ChatRequest((ChatMessage(Role.USER, "word " * 9000),))
-    _, sentence = failing(backend, request, kind=ContextTooLong)
+    _, sentence = expect_failure(backend, request, kind=ContextTooLong)
     assert "more than its model can read" in sentence
 
 
@@ -102,14 +102,14 @@ def test_a_stop_does_not_wait_for_loading(model_folder: Path) -> None:
     cancel = CancelToken()
     cancel.cancel()
     opened = open_local_backend(model_folder, ONE_THREAD)
-    failing(opened, cancel=cancel, kind=Cancelled)
+    expect_failure(opened, cancel=cancel, kind=Cancelled)
     opened.close()
-    failing(opened, kind=InvalidModel)
+    expect_failure(opened, kind=InvalidModel)
 
 
 @pytest.mark.slow
 def test_a_file_that_only_looks_like_a_model_is_explained(tmp_path: Path) -> None:
     opened = open_local_backend(written(tmp_path / "fake.gguf", header(CONTEXT)), ONE_THREAD)
-    _, sentence = failing(opened, kind=InvalidModel)
+    _, sentence = expect_failure(opened, kind=InvalidModel)
     assert "fake.gguf could not be loaded" in sentence
     opened.close()

@@ -23,7 +23,7 @@ from llm.chatting import (
     SEARCH,
     ask,
     backend_at,
-    failing,
+    expect_failure,
     stopped_after,
     text_of,
     usage_of,
@@ -169,7 +169,7 @@ def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) 
     if fault != BodyBytes(b""):
         steps.append(fault)
     with ChatServer([steps]) as server:
-        events, sentence = failing(at(server))
+        events, sentence = expect_failure(at(server))
     assert events == [TextDelta("Hello"), TokensUsed(QUESTION_TOKENS, 1, exact=False)]
     assert words in sentence
 
@@ -177,7 +177,7 @@ def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) 
 def test_a_model_that_is_not_there_is_told() -> None:
     answer = WholeResponse(404, {"error": "model 'some-model' not found"})
     with ChatServer([[answer]]) as server:
-        _, sentence = failing(at(server))
+        _, sentence = expect_failure(at(server))
     assert "does not know this model" in sentence
     assert "not found" in sentence
 
@@ -186,14 +186,14 @@ def test_a_model_without_tools_is_remembered() -> None:
     answer = WholeResponse(400, {"error": "some-model does not support tools"})
     with ChatServer([[answer]]) as server:
         backend = at(server)
-        failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
+        expect_failure(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
         assert not backend.supports_tools
 
 
 @pytest.mark.parametrize("body", ["<html></html>", "Ollama is running", '{"status": "ok"}', ""])
 def test_something_else_at_this_address_is_told(body: str) -> None:
     with ChatServer([[WholeResponse(200, body)]]) as server:
-        events, sentence = failing(at(server))
+        events, sentence = expect_failure(at(server))
     assert events == []
     assert "not with a chat completion" in sentence
 

@@ -38,7 +38,7 @@ from llm.chatting import (
     ask,
     backend_at,
     count_words,
-    failing,
+    expect_failure,
     stopped_after,
     text_of,
     usage_of,
@@ -74,7 +74,7 @@ HALF_AN_ANSWER = (TextDelta("Hello"), TokensUsed(QUESTION_TOKENS, 1, exact=False
 def test_a_refused_connection() -> None:
     with socket.create_server((HOST, 0)) as listener:
         port = listener.getsockname()[1]
-    events, sentence = failing(backend_at(f"http://{HOST}:{port}/v1"))
+    events, sentence = expect_failure(backend_at(f"http://{HOST}:{port}/v1"))
     assert events == []
     assert f"{HOST}:{port} refused the connection" in sentence
 
@@ -98,7 +98,7 @@ def test_a_refused_connection() -> None:
 )
 def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) -> None:
     with ChatServer([[delta("Hello"), fault]]) as server:
-        events, sentence = failing(backend_at(server.url))
+        events, sentence = expect_failure(backend_at(server.url))
         assert len(server.received) == 1
     assert tuple(events) == HALF_AN_ANSWER
     assert words in sentence
@@ -108,7 +108,7 @@ def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) 
 def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> None:
     patience = ChatTimeouts(first_token_timeout_seconds=10, idle_timeout_seconds=0.1)
     with ChatServer([[delta("Hello"), WaitForDisconnect()]]) as server:
-        events, sentence = failing(backend_at(server.url, patience=patience))
+        events, sentence = expect_failure(backend_at(server.url, patience=patience))
         assert server.received[0].hung_up.wait(60)
     assert tuple(events) == HALF_AN_ANSWER
     assert "said nothing more" in sentence
@@ -121,7 +121,7 @@ def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: lis
     with ChatServer([reply_text("x"), [*before, WaitForDisconnect()]]) as server:
         backend = backend_at(server.url, patience=patience)
         ask(backend)  # so that the second on the clock is not spent on loading libraries
-        events, sentence = failing(backend)
+        events, sentence = expect_failure(backend)
         assert server.received[1].hung_up.wait(60)
     assert events == [TokensUsed(QUESTION_TOKENS, 0, exact=False)]
     assert "did not answer in time" in sentence
@@ -144,7 +144,7 @@ def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: lis
 )
 def test_what_is_no_chat_at_all_costs_nothing(answer: list[Step]) -> None:
     with ChatServer([answer]) as server:
-        events, sentence = failing(backend_at(server.url))
+        events, sentence = expect_failure(backend_at(server.url))
     assert events == []
     assert "not with a chat completion" in sentence
 
@@ -162,14 +162,14 @@ def test_trouble_before_the_first_event_is_tried_again(status: int) -> None:
 
 def test_trouble_after_the_first_event_is_not_tried_again() -> None:
     with ChatServer([[delta("Hello"), ResetConnection()], reply_text("again")]) as server:
-        failing(backend_at(server.url))
+        expect_failure(backend_at(server.url))
         assert len(server.received) == 1
 
 
 def test_a_server_is_left_alone_for_as_long_as_it_asks() -> None:
     busy = reply_error(429, "slow down", headers={"Retry-After": "3600"})
     with ChatServer([busy]) as server:
-        events, sentence = failing(backend_at(server.url))
+        events, sentence = expect_failure(backend_at(server.url))
         assert len(server.received) == 1
     assert events == []
     assert "it asks to wait 3600 seconds" in sentence
@@ -190,7 +190,7 @@ def test_a_connection_that_died_while_idle_is_noticed() -> None:
 
 def test_something_that_does_not_speak_http() -> None:
     with raw_server(lambda connection: connection.sendall(b"SSH-2.0-OpenSSH\r\n")) as port:
-        events, sentence = failing(backend_at(f"http://{HOST}:{port}/v1"))
+        events, sentence = expect_failure(backend_at(f"http://{HOST}:{port}/v1"))
     assert events == []
     assert f"{HOST}:{port}" in sentence
 
@@ -199,7 +199,7 @@ def test_an_answer_without_an_end_is_given_up() -> None:
     with ChatServer([[delta("word ") for _ in range(100)]]) as server:
         backend = backend_at(server.url)
         assert isinstance(backend, RemoteBackend)
-        events, sentence = failing(dataclasses.replace(backend, max_stream_bytes=2000))
+        events, sentence = expect_failure(dataclasses.replace(backend, max_stream_bytes=2000))
     assert "broke off" in sentence
     assert usage_of(events).output_tokens > 0
 
@@ -212,8 +212,8 @@ def test_the_next_answer_does_not_suffer_from_the_last_fault() -> None:
     ]
     with ChatServer(script) as server:
         backend = backend_at(server.url)
-        failing(backend)
-        failing(backend)
+        expect_failure(backend)
+        expect_failure(backend)
         assert text_of(ask(backend)) == "fine"
 
 
@@ -243,7 +243,7 @@ def test_an_answer_that_does_not_end_after_its_end_is_complete() -> None:
 )
 def test_an_echoed_key_is_not_shown(answer: list[Step]) -> None:
     with ChatServer([answer]) as server:
-        _, sentence = failing(backend_at(server.url))
+        _, sentence = expect_failure(backend_at(server.url))
     assert "[hidden]" in sentence
 
 
@@ -252,7 +252,7 @@ def test_an_environment_that_cannot_work_is_told_when_something_is_asked(
 ) -> None:
     environ["SSL_CERT_FILE"] = "/nowhere/at/all.pem"
     with ChatServer([reply_text("x")]) as server:
-        events, sentence = failing(backend_at(server.url))
+        events, sentence = expect_failure(backend_at(server.url))
         assert server.received == []
     assert events == []
     assert "SSL_CERT_FILE" in sentence
@@ -295,7 +295,7 @@ def cancelling(server: ChatServer, request_number: int = 1) -> CancelToken:
 def test_a_stop_before_the_first_word_counts_what_was_sent(before: list[Step]) -> None:
     with ChatServer([[*before, WaitForDisconnect()]]) as server:
         backend = backend_at(server.url, patience=PATIENT)
-        events, sentence = failing(backend, cancel=cancelling(server), kind=Cancelled)
+        events, sentence = expect_failure(backend, cancel=cancelling(server), kind=Cancelled)
         assert server.received[0].hung_up.wait(60)
     assert events == [TokensUsed(QUESTION_TOKENS, 0, exact=False)]
     assert f"{HOST}:{server.port} was stopped" in sentence
@@ -327,7 +327,7 @@ def test_a_stop_beforehand_sends_nothing() -> None:
     cancel = CancelToken()
     cancel.cancel()
     with ChatServer([reply_text("x")]) as server:
-        events, _ = failing(backend_at(server.url), cancel=cancel, kind=Cancelled)
+        events, _ = expect_failure(backend_at(server.url), cancel=cancel, kind=Cancelled)
         assert server.received == []
     assert events == []
 
@@ -335,7 +335,7 @@ def test_a_stop_beforehand_sends_nothing() -> None:
 def test_a_stop_ends_the_wait_between_two_attempts() -> None:
     with ChatServer([reply_error(503)]) as server:
         backend = backend_at(server.url, patience=PATIENT)
-        failing(backend, cancel=cancelling(server), kind=Cancelled)
+        expect_failure(backend, cancel=cancelling(server), kind=Cancelled)
         assert len(server.received) == 1
 
 
@@ -351,7 +351,7 @@ def test_a_stop_ends_a_connection_that_does_not_come_about() -> None:
         timer = threading.Timer(0.1, cancel.cancel)
         timer.start()
         url = f"http://{HOST}:{port}/v1"
-        events, _ = failing(backend_at(url, patience=PATIENT), cancel=cancel, kind=Cancelled)
+        events, _ = expect_failure(backend_at(url, patience=PATIENT), cancel=cancel, kind=Cancelled)
         timer.join()
     assert events == []
 
@@ -364,7 +364,7 @@ def test_a_stop_ends_a_secure_connection_too(tmp_path: Path, environ: Environ) -
         [[delta("x"), WaitForDisconnect()]], tls=server_side(authority.issue_cert(HOST))
     ) as server:
         backend = backend_at(server.url, patience=PATIENT)
-        events, _ = failing(backend, cancel=cancelling(server), kind=Cancelled)
+        events, _ = expect_failure(backend, cancel=cancelling(server), kind=Cancelled)
         assert server.received[0].hung_up.wait(60)
     assert usage_of(events).input_tokens == QUESTION_TOKENS
 

@@ -1,7 +1,7 @@
 import pytest
 from codekernel.errors import ContextTooLong, NetworkError, ToolsRefused
 from codekernel.llm.response_errors import is_context_overflow, parse_context_limit
-from llm.chatting import QUESTION_WITH_TOOLS, ask, backend_at, failing, text_of
+from llm.chatting import QUESTION_WITH_TOOLS, ask, backend_at, expect_failure, text_of
 from support.chat_server import (
     ChatServer,
     Step,
@@ -70,7 +70,7 @@ def test_an_endpoint_that_refuses_tools_is_not_given_any_again(status: int, said
     with ChatServer([reply_error(status, said_so)]) as server:
         backend = backend_at(server.url)
         supported_before = backend.supports_tools
-        events, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
+        events, sentence = expect_failure(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
         assert events == []
         assert supported_before
         assert not backend.supports_tools
@@ -80,13 +80,13 @@ def test_an_endpoint_that_refuses_tools_is_not_given_any_again(status: int, said
 
 def test_the_same_words_mean_something_else_if_no_tools_were_sent() -> None:
     with ChatServer([reply_error(400, "tools are nice")]) as server:
-        failing(backend_at(server.url), kind=NetworkError)
+        expect_failure(backend_at(server.url), kind=NetworkError)
 
 
 def test_tools_refused_within_a_stream_are_refused_too() -> None:
     error = StreamEvent({"error": {"message": "this model does not support tools"}})
     with ChatServer([[error]]) as server:
-        events, _ = failing(backend_at(server.url), QUESTION_WITH_TOOLS, kind=ToolsRefused)
+        events, _ = expect_failure(backend_at(server.url), QUESTION_WITH_TOOLS, kind=ToolsRefused)
     assert events == []
 
 
@@ -97,7 +97,7 @@ def test_a_request_that_is_too_long_is_recognised_and_the_limit_remembered(
     with ChatServer([reply_error(status, said_so)]) as server:
         backend = backend_at(server.url)
         assert backend.context_tokens is None
-        _, sentence = failing(backend, QUESTION_WITH_TOOLS, kind=ContextTooLong)
+        _, sentence = expect_failure(backend, QUESTION_WITH_TOOLS, kind=ContextTooLong)
         assert backend.context_tokens == limit
         assert backend.supports_tools
     assert "more than its model can read" in sentence
@@ -131,7 +131,7 @@ def test_codes_and_fields_are_enough() -> None:
 )
 def test_each_refusal_says_what_to_look_at(status: int, said_so: str, words: str) -> None:
     with ChatServer([reply_error(status, said_so)]) as server:
-        events, sentence = failing(backend_at(server.url))
+        events, sentence = expect_failure(backend_at(server.url))
     assert events == []
     assert words in sentence
     assert f"127.0.0.1:{server.port}" in sentence
@@ -141,7 +141,7 @@ def test_each_refusal_says_what_to_look_at(status: int, said_so: str, words: str
 def test_a_page_instead_of_an_api_is_quoted_by_its_title() -> None:
     page = WholeResponse(404, "<html><title>nginx</title>", {"Content-Type": "text/html"})
     with ChatServer([[page]]) as server:
-        _, sentence = failing(backend_at(server.url))
+        _, sentence = expect_failure(backend_at(server.url))
     assert 'a web page titled "nginx"' in sentence
 
 
@@ -150,7 +150,7 @@ def test_a_page_instead_of_an_api_is_quoted_by_its_title() -> None:
 )
 def test_an_answer_that_outgrows_the_context_is_counted(answer: list[Step]) -> None:
     with ChatServer([answer]) as server:
-        events, _ = failing(backend_at(server.url), kind=ContextTooLong)
+        events, _ = expect_failure(backend_at(server.url), kind=ContextTooLong)
     assert text_of(events) == "x"
     assert len(events) == 2
 
@@ -158,6 +158,6 @@ def test_an_answer_that_outgrows_the_context_is_counted(answer: list[Step]) -> N
 def test_after_a_refusal_the_same_backend_goes_on() -> None:
     with ChatServer([reply_error(400, "does not support tools"), reply_text("fine")]) as server:
         backend = backend_at(server.url)
-        failing(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
+        expect_failure(backend, QUESTION_WITH_TOOLS, kind=ToolsRefused)
         assert text_of(ask(backend)) == "fine"
         assert len(server.peers) == 1

@@ -144,6 +144,6 @@ def count_embedded(harness: IndexHarness) -> int:
     return sum(each.embedded_count for each in harness.index.vector_indexes)
 
 
-def wait_for_notice(harness: IndexHarness, words: str) -> str:
+def expect_notice(harness: IndexHarness, words: str) -> str:
     harness.wait_until(lambda: words in harness.index.get_status().notice, words)
     return harness.index.get_status().notice

@@ -1,9 +1,9 @@
 """Whatever ends a process while it takes a pack, the index is whole afterwards."""
 
 import os
+import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -16,9 +16,9 @@ from codekernel.packs.pack_opening import PackOpener
 from codekernel.storage.index_store import open_empty_index
 from packs.packs_world import FILES, PackWorld, search_all
 from support.effort import choose_tries
+from support.pack_member import NEVER
 
 TESTS = Path(__file__).parents[1]
-MAX_SECONDS_BEFORE_KILL = 3.0
 
 
 def expect_own(world: PackWorld) -> object:
@@ -89,21 +89,22 @@ def test_a_pack_is_asked_for_once(world: PackWorld) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is POSIX")
 def test_a_member_who_is_killed_at_any_moment_finds_a_whole_index(world: PackWorld) -> None:
     expected, chance = expect_own(world), Random(5)  # noqa: S311 - repeatable, not secret
-    paths = os.pathsep.join([str(TESTS), *sys.path])
+    calls = int(open_as_member(world, "whole", NEVER).stdout)
     for number in range(choose_tries(4, 20)):
-        folder = world.folder / f"killed{number}"
-        with subprocess.Popen(
-            [
-                *(sys.executable, "-m", "support.pack_member"),
-                *(str(folder), str(world.root), str(world.store_folder)),
-            ],
-            env={**os.environ, "PYTHONPATH": paths},
-            stdout=subprocess.PIPE,
-        ) as member:
-            started = folder / "index" / "1" / "writer.lock"
-            while not started.exists():
-                time.sleep(0.005)
-            time.sleep(chance.random() * MAX_SECONDS_BEFORE_KILL)
-            member.kill()
-        with world.open(folder.name, world.root) as again:
-            assert search_all(again) == expected
+        name, last = f"killed{number}", chance.randrange(1, calls)
+        ended = open_as_member(world, name, last)
+        assert ended.returncode in {0, -signal.SIGKILL}, ended.stderr
+        with world.open(name, world.root) as again:
+            assert search_all(again) == expected, f"killed at call {last} of {calls}"
+
+
+def open_as_member(world: PackWorld, name: str, last: int) -> "subprocess.CompletedProcess[str]":
+    """Open the repository in a process that is killed at its call of that number."""
+    places = (world.folder / name, world.root, world.store_folder)
+    return subprocess.run(
+        [sys.executable, "-m", "support.pack_member", *map(str, places), str(last)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -20,7 +20,7 @@ from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.vectors import SEED_SUFFIX
 from codekernel.storage.vectors.in_memory_vectors import round_rows
 from indexing.harness import static_plan
-from packs.packs_world import FILES, PackWorld, count_embedded, search_all, wait_for_notice
+from packs.packs_world import FILES, PackWorld, count_embedded, expect_notice, search_all
 
 pytestmark = pytest.mark.slow  # each makes a repository and some indexes
 
@@ -34,7 +34,7 @@ def test_a_pack_ranks_to_the_digit_as_ones_own_index_at_another_path(world: Pack
         assert all(expected)
         assert count_embedded(ann) == 0
         assert ann.index.get_status().files == len(FILES)
-        assert "ready in" in wait_for_notice(ann, "0 embedded")
+        assert "ready in" in expect_notice(ann, "0 embedded")
     with world.open("ann", root) as again:  # without the store
         assert search_all(again) == expected
         assert again.index.get_status().notice == ""
@@ -52,7 +52,7 @@ def test_only_what_differs_from_the_pack_is_embedded(world: PackWorld) -> None:
         assert paths.isdisjoint({"src/part_3.py", "src/part_4.py"})
         assert ann.search_paths("committed after")[0] == "src/later.py"
         assert count_embedded(ann) == 2
-        wait_for_notice(ann, "2 embedded")
+        expect_notice(ann, "2 embedded")
         status = ann.index.get_status()
         assert status.files == len(FILES)
     with world.open("alone", root, shares=False) as alone:
@@ -234,7 +234,7 @@ def test_a_fetch_that_was_interrupted_goes_on(
     assert more[0] == 4_000
     assert found.path.read_bytes() == world.find_file().read_bytes()
     with world.open("ann", world.root) as ann:
-        wait_for_notice(ann, "0 embedded")
+        expect_notice(ann, "0 embedded")
 
 
 def test_a_store_that_is_away_is_named_and_the_index_built(world: PackWorld) -> None:

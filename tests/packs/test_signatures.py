@@ -17,7 +17,7 @@ from codekernel.packs.signatures import (
 )
 from codekernel.sharing.team import SIGNING_KEY_NAME
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from packs.packs_world import PackWorld, wait_for_notice
+from packs.packs_world import PackWorld, expect_notice
 
 # The same in every process: they name tests.
 KEY, STRANGER = SigningKey(b"the-team", bytes(range(32))), SigningKey(b"stranger", bytes(32))
@@ -52,7 +52,10 @@ def test_a_signature_is_what_minisign_checks(signed: Path) -> None:
 
 
 def test_a_signature_of_a_trusted_key_is_accepted(signed: Path) -> None:
-    require_signature(signed, KEY.sign(signed, "x"), [STRANGER.public, KEY.public])
+    signature = KEY.sign(signed, "x")
+    require_signature(signed, signature, [STRANGER.public, KEY.public])
+    with pytest.raises(PackRefused):
+        require_signature(signed, signature, [STRANGER.public])
 
 
 def test_anything_else_is_refused_with_its_reason(signed: Path) -> None:
@@ -111,7 +114,7 @@ def test_a_signed_pack_is_opened_by_who_trusts_its_key(world: PackWorld) -> None
     sign_in_ci(world, KEY)
     trust(world, STRANGER, KEY)
     with world.open("ann", world.root) as ann:
-        wait_for_notice(ann, "0 embedded")
+        expect_notice(ann, "0 embedded")
 
 
 @pytest.mark.slow

@@ -45,8 +45,9 @@ from support.chat_server import (
 )
 from support.command_line import Terminal
 from support.conversation_client import chat_settings, write_sources
+from support.polling import wait_until
 from support.scripted_agent import DESK, PHONE, WAIT_SECONDS, text_of
-from support.shared_kernel import ENVIRON, SharedKernel, is_running, set_variables, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, is_running, set_variables
 
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals")
 SKIP = ("plan", {"action": "skip"})

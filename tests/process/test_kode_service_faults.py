@@ -18,7 +18,7 @@ from support.chat_server import (
 from support.command_line import TIMEOUT_SECONDS
 from support.hostile_connections import open_half_connections, parse_status, send_raw_request
 from support.kode_service import SECRET, SKIP, KodeWorld, call_tools, kinds
-from support.shared_kernel import wait_until
+from support.polling import wait_until
 
 MAX_RUNNING_TURNS = 16
 CHAT = b"POST /api/chat/stream HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nX-API-Key: %b\r\n"

@@ -31,8 +31,9 @@ from support.chat_server import (
 )
 from support.conversation_client import SESSION, chat_settings, write_sources
 from support.lost_replies import LostReplies
+from support.polling import wait_until
 from support.scripted_agent import PHONE, WAIT_SECONDS
-from support.shared_kernel import ENVIRON, SharedKernel, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel
 
 SKIP = ("plan", {"action": "skip"})
 MAKE = ("create_file", {"path": "made.txt", "content": "new\n"})

@@ -16,6 +16,7 @@ from codekernel.runtime.index_folders import find_unregistered_index
 from codekernel.storage.user_data import UserData
 from support.conversation_client import chat_settings, write_sources
 from support.kernel_process import KernelProcess
+from support.polling import wait_until
 from support.shared_kernel import ENVIRON, SharedKernel
 
 QUERY = "how is a session closed"
@@ -201,9 +202,8 @@ def test_an_index_that_another_process_writes_is_neither_cleaned_nor_removed(
 ) -> None:
     with KernelProcess(shared.user_data, environ=ENVIRON | {"CODEKERNEL_STANDALONE": "1"}) as alone:
         alone.open(repo, 3)
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while not (index := list_indexes(shared, repo)[0])["openIn"]:
-            assert time.monotonic() < deadline
+        wait_until(lambda: list_indexes(shared, repo)[0]["openIn"])
+        (index, *_) = list_indexes(shared, repo)
         assert index["openIn"] == ["a program without the shared kernel"]
         age(shared, index, 1000)
         assert json.loads(run(shared, repo, "repos", "clean", "--json").stdout) == []

@@ -22,7 +22,8 @@ from support.conversation_client import (
     kinds,
 )
 from support.kernel_process import KernelProcess, code_of, reason_of
-from support.shared_kernel import ENVIRON, SharedKernel, is_running, wait_until
+from support.polling import wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, is_running
 
 SESSION = 7
 PATIENCE_SECONDS = 60
@@ -95,6 +96,9 @@ def test_a_killed_front_end_leaves_no_session_behind(shared: SharedKernel, repo:
             killed.process.kill()
             killed.exit_code()
         wait_until(lambda: len(shared.status()["clients"]) == 2)
+        (index,) = shared.status()["indexes"]
+        assert index["inUse"]
+        assert search(staying)[0] == "session.py"
 
 
 def test_nobody_notices_that_the_kernel_was_killed(shared: SharedKernel, repo: Path) -> None:

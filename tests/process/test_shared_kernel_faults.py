@@ -22,6 +22,7 @@ from codekernel.transport.local_endpoint import choose_endpoint_path
 from support.conversation_client import chat_settings, write_sources
 from support.effort import choose_tries
 from support.kernel_process import KernelProcess, code_of, reason_of
+from support.polling import pause, wait_until
 from support.shared_kernel import (
     ENVIRON,
     SESSION,
@@ -30,7 +31,6 @@ from support.shared_kernel import (
     open_and_index,
     run_command,
     search,
-    wait_until,
 )
 from support.small_disk import read_only, small_disk
 
@@ -151,7 +151,7 @@ def test_a_pause_disconnects_nobody_and_loses_nothing(
         asked = [front_end.post("search", session=SESSION, query="close") for _ in range(20)]
         if who == "client":
             assert code_of(other.request("getRepos")) == "SUCCESS"
-        threading.Event().wait(PAUSE_SECONDS)
+        pause(PAUSE_SECONDS)
         os.kill(paused, signal.SIGCONT)
         assert {code_of(front_end.reply_to(each)) for each in asked} == {"SUCCESS"}
         assert code_of(other.request("getRepos")) == "SUCCESS"

@@ -12,7 +12,8 @@ import pytest
 from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings, write_sources
 from support.kernel_process import bare_environment
-from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint, wait_until
+from support.polling import wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, block_endpoint
 
 CLIENT_INFO = {"name": "test", "version": "1"}
 QUERY = "how is a session closed"

@@ -23,6 +23,7 @@ from support.chat_server import (
 )
 from support.command_line import CODEKERNEL, TIMEOUT_SECONDS, Terminal, codekernel
 from support.conversation_client import chat_settings, write_sources
+from support.polling import wait_until
 from support.shared_kernel import ENVIRON, SharedKernel
 
 QUESTION = "How does a Session end?"
@@ -71,30 +72,24 @@ def histories(user_data: Path) -> list[Any]:
 
 
 def wait_for_turns(user_data: Path, count: int) -> list[Any]:
-    for _ in range(400):
-        found = [turn for history in histories(user_data) for turn in history["history"]]
-        if len(found) == count:
-            return found
-        threading.Event().wait(0.05)
-    raise AssertionError("not all turns were saved")
+    def read_turns() -> list[Any]:
+        return [turn for history in histories(user_data) for turn in history["history"]]
+
+    wait_until(lambda: len(read_turns()) == count, "not all turns were saved")
+    return read_turns()
 
 
 def wait_for_no_journal(user_data: Path) -> None:
     """A journal is removed after its history is in place, a moment later."""
     journals = user_data / "conversations" / "unfinished"
-    for _ in range(400):
-        if not list(journals.glob("*.jsonl")):
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError("a journal of a turn is left")
+    wait_until(lambda: not list(journals.glob("*.jsonl")), "a journal of a turn is left")
 
 
 def wait_for_no_client(shared: SharedKernel, name: str) -> None:
-    for _ in range(400):
-        if name not in [each["name"] for each in shared.status()["clients"]]:
-            return
-        threading.Event().wait(0.05)
-    raise AssertionError(f"{name} is still attached")
+    def is_gone() -> bool:
+        return name not in [each["name"] for each in shared.status()["clients"]]
+
+    wait_until(is_gone, f"{name} is still attached")
 
 
 def test_an_answer_looks_the_same_with_and_without_the_shared_kernel(

@@ -28,6 +28,7 @@ from support.conversation_client import (
     kinds,
 )
 from support.kernel_process import KernelProcess, code_of
+from support.polling import wait_until
 from support.shared_kernel import (
     ENVIRON,
     SESSION,
@@ -36,7 +37,6 @@ from support.shared_kernel import (
     open_and_index,
     run_command,
     search,
-    wait_until,
 )
 
 PATIENCE_SECONDS = 60

@@ -84,7 +84,7 @@ def test_an_answer_that_streams_to_a_page_ends_with_its_reason(
 
 def test_it_says_once_when_the_index_is_complete(shared: SharedKernel, repo: Path) -> None:
     with browse(shared, repo) as web:
-        web.wait_until_said("demo is indexed: 2 files, 2 chunks")
+        web.expect_words("demo is indexed: 2 files, 2 chunks")
         shared.kill()
         with web.browser().tab() as tab:
             tab.open("demo")
@@ -124,4 +124,4 @@ def test_without_an_endpoint_pages_have_a_kernel_of_their_own(
         web.browser().tab() as tab,
     ):
         tab.open("demo")
-        web.wait_until_said("the browser has a kernel of its own")
+        web.expect_words("the browser has a kernel of its own")

@@ -93,7 +93,9 @@ def test_a_store_that_stops_leaves_what_is_here_within_the_time(
 
 
 def test_a_store_that_obeys_conditions_can_be_written(server: Seaweed) -> None:
-    require_conditional_writes(server.open_store())
+    store = server.open_store()
+    require_conditional_writes(store)
+    assert store.list_objects("probes/") == [], "the trial leaves nothing behind"
 
 
 @pytest.mark.parametrize(

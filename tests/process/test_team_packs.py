@@ -8,7 +8,7 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.packs import index_packs
 from codekernel.packs.commits import CommitPlace
 from codekernel.sharing.object_store import StoreUnavailable
-from packs.packs_world import PackWorld, count_embedded, search_all, wait_for_notice
+from packs.packs_world import PackWorld, count_embedded, expect_notice, search_all
 from support.seaweed import BUCKET, READER, WRITER, Seaweed
 from support.slow_proxy import SlowProxy
 
@@ -38,7 +38,7 @@ def test_a_pack_of_a_bucket_ranks_as_ones_own_index(server: Seaweed, tmp_path: P
         with mate.open("ann", mate.root) as ann:
             found = search_all(ann)
             assert count_embedded(ann) == 0
-            wait_for_notice(ann, "0 embedded")
+            expect_notice(ann, "0 embedded")
     with world.open("alone", world.root, shares=False) as alone:
         assert search_all(alone) == found
 
@@ -93,4 +93,4 @@ def test_a_store_that_hangs_while_a_pack_is_fetched_costs_an_index_of_ones_own(
     finally:
         server.resume()
     with world.open("bob", world.root) as bob:
-        wait_for_notice(bob, "0 embedded")
+        expect_notice(bob, "0 embedded")

@@ -2,10 +2,10 @@
 
 import json
 import os
-import threading
 from pathlib import Path
 
-from support.kernel_process import TIMEOUT_SECONDS, KernelProcess
+from support.kernel_process import KernelProcess
+from support.polling import wait_until
 
 LOOK_SECONDS = 0.05
 
@@ -25,9 +25,5 @@ def test_a_kernel_that_starts_removes_the_temporary_files_of_killed_writers(
     half.write_text("{")
     os.utime(half, (0, 0))
     with KernelProcess(user_data):
-        for _ in range(int(TIMEOUT_SECONDS / LOOK_SECONDS)):
-            if not notes.exists() and not half.exists():
-                break
-            threading.Event().wait(LOOK_SECONDS)
-    assert not half.exists()
+        wait_until(lambda: not notes.exists() and not half.exists())
     assert [path.name for path in repo.iterdir()] == [".codekernel-mine.tmp"]

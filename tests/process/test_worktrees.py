@@ -1,8 +1,7 @@
 """Worktrees, clones and branches of one project in the shared kernel, with real git and vectors."""
 
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from codekernel.cli.folder_session import is_complete
 from codekernel.client.connection import KernelConnection
 from support.conversation_client import chat_settings
 from support.git_history import GitHistory
+from support.polling import wait_until
 from support.shared_kernel import SharedKernel, set_variables
 
 pytestmark = pytest.mark.slow
@@ -55,16 +55,9 @@ class Projects:
         found = [found for found in COUNTED.findall(log) if found[0] == index]
         return sum(int(each[1]) for each in found), sum(int(each[2]) for each in found)
 
-    def wait_for_counts(self, folder: Path, embedded: int, adopted: int) -> None:
+    def expect_counts(self, folder: Path, embedded: int, adopted: int) -> None:
         wait_until(lambda: sum(self.read_counts(folder)) >= embedded + adopted)
         assert self.read_counts(folder) == (embedded, adopted)
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 @pytest.fixture
@@ -86,24 +79,24 @@ def test_a_worktree_embeds_only_what_its_branch_has_changed(
     projects: Projects, history: GitHistory, tmp_path: Path
 ) -> None:
     projects.open(history.folder)
-    projects.wait_for_counts(history.folder, len(FILES), 0)
+    projects.expect_counts(history.folder, len(FILES), 0)
     tree = tmp_path / "tree"
     history.git("worktree", "add", "--quiet", "-b", "side", str(tree))
     (tree / "new.py").write_text("def only_here():\n    return 'side'\n", encoding="utf-8")
     projects.open(tree)
-    projects.wait_for_counts(tree, 1, len(FILES))
+    projects.expect_counts(tree, 1, len(FILES))
 
 
 def test_a_clone_embeds_nothing_also_after_the_first_repository_was_removed(
     projects: Projects, history: GitHistory, tmp_path: Path
 ) -> None:
     projects.open(history.folder)
-    projects.wait_for_counts(history.folder, len(FILES), 0)
+    projects.expect_counts(history.folder, len(FILES), 0)
     projects.kernel.request("deleteRepo", {"repoName": "project"})
     clone = tmp_path / "clone"
     history.git("clone", "--quiet", str(history.folder), str(clone))
     projects.open(clone)
-    projects.wait_for_counts(clone, 0, len(FILES))
+    projects.expect_counts(clone, 0, len(FILES))
     assert projects.search(clone, "parse_7")[0].endswith("part7.py")
 
 
@@ -115,17 +108,17 @@ def test_switching_branches_back_and_forth_embeds_each_text_once(
     history.git("checkout", "--quiet", "main")
     folder = history.folder
     projects.open(folder)
-    projects.wait_for_counts(folder, len(FILES), 0)
+    projects.expect_counts(folder, len(FILES), 0)
     history.git("checkout", "--quiet", "side")
     wait_until(lambda: bool(projects.search(folder, '"def unusual_name"')))
-    projects.wait_for_counts(folder, len(FILES) + 1, 0)
+    projects.expect_counts(folder, len(FILES) + 1, 0)
     for branch, name in (("main", "parse_3"), ("side", "unusual_name")) * 2:
         history.git("checkout", "--quiet", branch)
         wait_until(lambda name=name: bool(projects.search(folder, f'"def {name}("')))  # type: ignore[misc]
         projects.wait_until_complete(folder)
     # A text that is new is counted after all of these.
     (folder / "last.py").write_text("def the_last_one():\n    return None\n", encoding="utf-8")
-    projects.wait_for_counts(folder, len(FILES) + 2, 0)
+    projects.expect_counts(folder, len(FILES) + 2, 0)
 
 
 def test_of_two_worktrees_each_answers_for_itself(

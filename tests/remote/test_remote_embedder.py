@@ -1,7 +1,7 @@
 """A remote embedding model, with servers that do what servers do on a bad day."""
 
 import random
-import time
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -222,15 +222,17 @@ def test_work_can_be_stopped_while_the_server_thinks(
     server: EmbeddingServer, open_embedder: Open
 ) -> None:
     embedder = open_embedder()
-    cancel = CancelToken()
+    cancel, may_answer = CancelToken(), threading.Event()
 
     def think(_: object) -> None:
         cancel.cancel()
-        time.sleep(1)
+        may_answer.wait(60)
 
     server.intercept = think
     with pytest.raises(Cancelled):
         embedder.embed_documents(TEXTS, cancel)
+    assert not may_answer.is_set()
+    may_answer.set()
 
 
 def test_a_query_has_a_deadline_and_the_next_ones_do_not_wait_again(

@@ -7,12 +7,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from support.package_index import PackageIndex, make_wheel, serve_package_index
+from support.polling import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -145,9 +145,9 @@ def test_an_environment_that_was_half_made_when_killed_is_made_again(
     index.gate.set()
     place = tmp_path / "venv"
     killed = start(place, lock, index.url)
-    while not (place / "pyvenv.cfg").exists():  # the first file of a venv
-        assert killed.poll() is None
-        time.sleep(0.01)
+    first_file = place / "pyvenv.cfg"
+    wait_until(lambda: first_file.exists() or killed.poll() is not None)
+    assert killed.poll() is None
     killed.kill()
     finish(killed)
     # The venv that it started goes on and holds the lock: the next set-up waits for it.

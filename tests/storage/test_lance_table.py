@@ -27,7 +27,7 @@ def vectors_of(keys: np.ndarray) -> np.ndarray:
     return np.array([np.random.default_rng(int(key)).normal(size=DIMENSIONS) for key in keys])
 
 
-def see_only_whole_rows(folder: Path) -> VectorTable:
+def check_only_whole_rows(folder: Path) -> VectorTable:
     """Every row that a table has is right, and what is missing can be added again."""
     table = VectorTable.open(folder, DIMENSIONS)
     missing = table.find_missing(np.arange(ROWS))
@@ -56,7 +56,7 @@ def test_a_flipped_bit_in_the_data_costs_a_row_and_changes_no_ranking(tmp_path: 
     for _ in range(12):
         data = sorted((tmp_path / "v").glob("rows.lance/data/*.lance"))
         flip(chance.choice(data), chance.randrange(10**6), chance.randrange(8))
-        see_only_whole_rows(tmp_path / "v")
+        check_only_whole_rows(tmp_path / "v")
 
 
 @pytest.mark.slow
@@ -70,7 +70,7 @@ def test_a_flipped_bit_in_any_manifest_is_survived(tmp_path: Path) -> None:
         make(folder)
         manifests = sorted(folder.glob("rows.lance/_versions/*.manifest"))
         flip(manifests[number % count], chance.randrange(10**6), chance.randrange(8))
-        see_only_whole_rows(folder)
+        check_only_whole_rows(folder)
 
 
 def test_what_can_still_be_read_of_a_damaged_table_is_not_embedded_again(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_something_else_in_the_place_of_data_neither_hangs_nor_stays(
         data.mkdir()
     elif instead == "loop":
         data.symlink_to(data.name)
-    see_only_whole_rows(folder)
+    check_only_whole_rows(folder)
 
 
 def test_vectors_from_before_there_were_fingerprints_are_taken_over(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_fingerprints_that_are_lost_or_cut_short_cost_vectors_and_nothing_else(
     make(folder)
     file = folder / FINGERPRINTS_FILE
     file.write_bytes(file.read_bytes()[: 8 * 100 + 3])
-    see_only_whole_rows(folder)
+    check_only_whole_rows(folder)
 
 
 def test_each_bit_of_a_row_and_of_its_key_changes_the_fingerprint() -> None:

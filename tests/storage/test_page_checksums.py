@@ -233,6 +233,7 @@ def test_a_page_of_zeros_anywhere_does_not_stop_the_opening(path: Path, page: in
         file.write(bytes(4096))
     store = open_index(path.parent)
     store.close()
+    assert store.read_only_reason == ""
 
 
 ROWS = 60

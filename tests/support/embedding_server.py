@@ -8,7 +8,6 @@ import json
 import random
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -41,6 +40,7 @@ class EmbeddingServer:
     running: int = 0
     most_running: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    closing: threading.Event = field(default_factory=threading.Event)
 
     @property
     def url(self) -> str:
@@ -93,7 +93,7 @@ def embedding_server(**facts: Any) -> Iterator[EmbeddingServer]:
                 state.keys.append(self.headers.get("Authorization", ""))
                 state.running += 1
                 state.most_running = max(state.most_running, state.running)
-            time.sleep(state.delay_seconds)
+            state.closing.wait(state.delay_seconds)
             status, body, headers = state.intercept(request) or state.answer(self.path, request)
             content = body if isinstance(body, bytes) else json.dumps(body).encode()
             with state.lock:
@@ -122,5 +122,6 @@ def embedding_server(**facts: Any) -> Iterator[EmbeddingServer]:
         try:
             yield state
         finally:
+            state.closing.set()
             server.shutdown()
             thread.join()

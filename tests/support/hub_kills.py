@@ -37,7 +37,8 @@ from support.hub_kills_checks import (
 from support.hub_kills_lark import LarkUser
 from support.hub_kills_tasks import answer_task, make_task
 from support.lark_platform import LarkPlatform
-from support.resuming_device import GivenUp, ResumingDevice, wait_for
+from support.polling import is_true_within, pause, pause_at_random
+from support.resuming_device import GivenUp, ResumingDevice
 from support.shared_kernel import SharedKernel
 
 AGENT = Path(__file__).parents[1] / "adapters" / "acp" / "scripted_agent.py"
@@ -160,7 +161,9 @@ class HubKills:
             finally:
                 opened.callback(hub.close)  # before the devices, whose streams end with it
             self._kill_often(hub, devices, sessions, lark, show)
-            wait_for(lambda: lark.has_arrived(read_all(store, sessions[0])), SETTLE_TIMEOUT_SECONDS)
+            is_true_within(
+                lambda: lark.has_arrived(read_all(store, sessions[0])), SETTLE_TIMEOUT_SECONDS
+            )
             self._settle(store, devices, sessions)
             self._check(store, devices, sessions, lark)
             self._result.hub_starts = hub.starts
@@ -182,7 +185,7 @@ class HubKills:
         return store.start_session(new).id
 
     def _pair(self, hub: HubSupervisor) -> list[ResumingDevice]:
-        if not wait_for(hub.is_healthy, START_TIMEOUT_SECONDS):
+        if not is_true_within(hub.is_healthy, START_TIMEOUT_SECONDS):
             raise AssertionError("the hub does not start")
         with closing(HubDatabase(self._user_data)) as database:
             registry = DeviceRegistry(database)
@@ -208,7 +211,7 @@ class HubKills:
             sender.start()
         try:
             while (done := self._result.kills.total()) < self._kills:
-                time.sleep(self._chance.random() * MAX_PAUSE_SECONDS)
+                pause_at_random(self._chance, MAX_PAUSE_SECONDS)
                 target = self._chance.choice(TARGETS)
                 if not self._kill(target, hub):
                     continue
@@ -217,7 +220,7 @@ class HubKills:
                     continue
                 killed_at = time.monotonic()
                 accepted = self._count_accepted(devices)
-                if not wait_for(
+                if not is_true_within(
                     lambda before=accepted: self._count_accepted(devices) > before,  # type: ignore[misc]
                     START_TIMEOUT_SECONDS,
                 ):
@@ -255,7 +258,7 @@ class HubKills:
     def _send_often(self, device: ResumingDevice, sessions: list[str]) -> None:
         chance = random.Random(f"{self._seed} {device.name}")  # noqa: S311 - as above
         while not self._is_stopping:
-            time.sleep(chance.random() * MAX_THINK_SECONDS)
+            pause_at_random(chance, MAX_THINK_SECONDS)
             number = chance.randrange(len(sessions))
             waiting = [
                 each for each in device.list_messages(sessions[number]) if each["invokedAt"] is None
@@ -271,7 +274,7 @@ class HubKills:
 
     def _say_often(self, lark: LarkUser) -> None:
         while not self._is_stopping:
-            time.sleep(SAY_INTERVAL_SECONDS)
+            pause(SAY_INTERVAL_SECONDS)
             task = self._number_task()
             lark.say(task, make_task(SESSIONS[0], task, asks=False))
 
@@ -299,12 +302,12 @@ class HubKills:
             if is_probe:
                 for number in range(len(sessions)):
                     task = self._send(devices[0], sessions, number, asks=False)
-                    if not wait_for(
+                    if not is_true_within(
                         lambda: task in dict(list_done(read_all(store, sessions[number]))),  # noqa: B023 - at once
                         SETTLE_TIMEOUT_SECONDS,
                     ):
                         self._result.problems.append(f"session {number} does not go on")
-            if not wait_for(is_settled, SETTLE_TIMEOUT_SECONDS):
+            if not is_true_within(is_settled, SETTLE_TIMEOUT_SECONDS):
                 left = [
                     (each.agent, each.is_thinking, each.queued_count, len(each.permissions))
                     for each in store.list_sessions()

@@ -13,7 +13,8 @@ from codekernel.domain.agent_sessions import (
 )
 
 from support.hub_kills_tasks import DID
-from support.resuming_device import Json, ResumingDevice, wait_for
+from support.polling import is_true_within
+from support.resuming_device import Json, ResumingDevice
 from support.scripted_agent import text_of
 
 PAGE_SIZE = 200
@@ -127,7 +128,7 @@ def check_devices(
     kept = [(each.seq, each.id, each.local_id, True) for each in messages]
     problems: list[str] = []
     for device in devices:
-        if not wait_for(lambda: _list_known(device, session_id) == kept, timeout_seconds):  # noqa: B023 - at once
+        if not is_true_within(lambda: _list_known(device, session_id) == kept, timeout_seconds):  # noqa: B023 - at once
             known = _list_known(device, session_id)
             missing, extra = set(kept) - set(known), set(known) - set(kept)
             problems.append(f"{device.name} misses {sorted(missing)}, has {sorted(extra)}")

@@ -17,7 +17,7 @@ from support.hub_kills_checks import list_done
 from support.hub_kills_tasks import DID, find_task
 from support.lark_platform import APP_ID, APP_SECRET, LarkPlatform, PushedEvent
 from support.lark_world import ANN, CHAT, read_card
-from support.resuming_device import wait_for
+from support.polling import is_true_within
 from support.scripted_agent import text_of
 
 PLATFORM = "lark"
@@ -76,7 +76,7 @@ class LarkUser:
     def check_cards(self, messages: Sequence[SessionMessage], timeout_seconds: float) -> list[str]:
         """Wait until the cards show every answer once, in order."""
         done = [number for number, _ in list_done(messages)]
-        if wait_for(lambda: self._list_shown() == done, timeout_seconds):
+        if is_true_within(lambda: self._list_shown() == done, timeout_seconds):
             return []
         shown = self._list_shown()
         lost, twice = (

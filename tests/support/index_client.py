@@ -1,17 +1,15 @@
 """A window on a repository of a running kernel, and the settings that say how it is indexed."""
 
 import json
-import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from support.kernel_process import KernelProcess, Line, code_of
+from support.polling import wait_until
 
 TIMEOUT_SECONDS = 90
-POLL_SECONDS = 0.02
 STATIC = "codekernel-static-v3"
 
 
@@ -83,10 +81,7 @@ class IndexClient:
         return found
 
     def wait_until(self, true: Callable[[], object], what: str) -> None:
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while not true():
-            assert time.monotonic() < deadline, f"never: {what}; {self.status()}"
-            threading.Event().wait(POLL_SECONDS)
+        wait_until(true, lambda: f"never: {what}; {self.status()}", TIMEOUT_SECONDS)
 
     def wait_until_idle(self) -> Line:
         """Wait until the index is up to date; its status then."""

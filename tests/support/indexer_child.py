@@ -17,6 +17,8 @@ from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import ModelPool
 from codekernel.storage.vectors import vector_table
 
+from support.polling import pause
+
 # A repository of some dozen files is to have many batches, tidying, dropped vectors and compaction.
 BATCH_SECONDS = 0.002
 TIMINGS = IndexTimings(
@@ -88,7 +90,7 @@ def report_idle(index: RepositoryIndex) -> None:
         if (now := index.get_status().trouble) != trouble:
             trouble = now
             print_line("trouble", trouble)
-        threading.Event().wait(POLL_SECONDS)
+        pause(POLL_SECONDS)
     print_line("settled")
 
 

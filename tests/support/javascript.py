@@ -23,7 +23,7 @@ TEST_MILLISECONDS = 300_000
 FILE_SECONDS = 900
 
 
-def run_node(*files: Path, environ: dict[str, str] | None = None) -> str:
+def check_with_node(*files: Path, environ: dict[str, str] | None = None) -> str:
     """Run JavaScript tests; what they said. Fails with it if they do."""
     words = ["--test", f"--test-timeout={TEST_MILLISECONDS}", "--test-concurrency=1"]
     done = subprocess.run(

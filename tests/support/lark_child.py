@@ -5,10 +5,10 @@
 Writes ``ready``, and after a line on stdin ``drained`` as soon as everything is shown.
 """
 
+import math
 import queue
 import random
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from codekernel.domain.chat import (
 from codekernel.sync.engine import SyncEngine
 
 from support.lark_world import attach_engine, make_adapter
+from support.polling import wait_until
 from support.scripted_agent import ScriptedAgent, ScriptedTurn, open_world
 
 # Characters of an answer; the last is a megabyte.
@@ -84,8 +85,7 @@ def main() -> None:
         adapter.start(attach_engine(world))
         print("ready", flush=True)  # noqa: T201 - for the parent
         for _ in sys.stdin:
-            while not is_shown(database, world.engine):
-                time.sleep(0.1)
+            wait_until(lambda: is_shown(database, world.engine), timeout=math.inf)
             print("drained", flush=True)  # noqa: T201 - for the parent
         adapter.stop()
 

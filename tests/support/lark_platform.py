@@ -149,6 +149,10 @@ class LarkPlatform:
             with suppress(OSError):
                 connection.socket.shutdown(2)
 
+    def count_connections(self) -> int:
+        with self.changed:
+            return len(self._connections)
+
     def wait_until(self, holds: Callable[[], bool], seconds: float = 60.0) -> None:
         """Wait for something that a request or a frame brings about."""
         with self.changed:

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from codekernel.domain.chat import TextContent
 
 from support.lark_platform import Faults, LarkPlatform
 from support.lark_world import get_color, read_card
+from support.polling import pause_at_random
 from support.scripted_agent import KIND, PHONE, open_world
 
 WORD = re.compile(r"w\d+x\d+")
@@ -105,11 +105,11 @@ class LarkSoak:
         elif chance < self._chaos:
             self._result.platform_restarts += 1
             self._platform.stop()
-            time.sleep(self._rng.random())
+            pause_at_random(self._rng, 1.0)
             self._platform.start()
         self._platform.wait_until(event.answered.is_set, 120)
         self._result.resent_events += event.sent_count - 1
-        time.sleep(self._rng.random() * 0.6)
+        pause_at_random(self._rng, 0.6)
 
     def _start_child(self) -> None:
         command = [

@@ -5,13 +5,15 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
+
+from support.polling import pause, pause_at_random
 
 Json = dict[str, Any]
 
@@ -131,7 +133,7 @@ class ResumingDevice:
         self.record.refusals[name] = self.record.refusals.get(name, 0) + 1
 
     def _pause(self) -> None:
-        time.sleep(RETRY_SECONDS)
+        pause(RETRY_SECONDS)
 
     def _follow(self) -> None:
         while not self.is_stopping:
@@ -218,7 +220,7 @@ class ResumingDevice:
 
     def _answer(self, session_id: str, permission_id: str) -> None:
         """Answer once; whether an answer counted whose reply was lost is not known."""
-        time.sleep(self._chance.random() * MAX_ANSWER_PAUSE_SECONDS)
+        pause_at_random(self._chance, MAX_ANSWER_PAUSE_SECONDS)
         word = "approve" if self._allows else "deny"
         path = f"/api/sessions/{session_id}/permissions/{permission_id}/{word}"
         while not self.is_stopping:
@@ -234,13 +236,3 @@ class ResumingDevice:
                 return  # another device was first, or the turn has ended
             self._note_refusal(answer)
             self._pause()
-
-
-def wait_for(condition: Callable[[], object], seconds: float) -> bool:
-    """Ask again until it is so; false if it is not in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(RETRY_SECONDS)
-    return False

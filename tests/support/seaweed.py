@@ -6,12 +6,13 @@ import signal
 import socket
 import subprocess
 import sysconfig
-import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self
 
 from codekernel.sharing.object_store import ObjectStore, StorePlace, StoreUnavailable
+
+from support.polling import wait_until
 
 BUCKET = "team"
 WRITER, READER = "writer-key:writer-secret", "reader-key:reader-secret"
@@ -94,15 +95,17 @@ class Seaweed:
     def _wait_until_it_answers(self) -> None:
         assert self._process
         store = self.open_store()
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
+        process = self._process
+
+        def is_answered() -> bool:
+            if process.poll() is not None:
                 raise ChildProcessError("ended")
             with suppress(StoreUnavailable):
                 store.write("ready", b"1")  # makes the bucket
-                return
-            time.sleep(0.1)
-        raise AssertionError(self._read_log())
+                return True
+            return False
+
+        wait_until(is_answered, self._read_log, START_TIMEOUT_SECONDS)
 
     def _read_log(self) -> str:
         return (self._folder / "weed.log").read_text(errors="replace")[-4000:]

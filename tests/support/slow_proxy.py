@@ -2,12 +2,12 @@
 
 import http.client
 import threading
-import time
 from http.server import BaseHTTPRequestHandler
 from typing import Self
 from urllib.parse import urlsplit
 
 from support.loopback_server import LoopbackServer
+from support.polling import pause
 
 
 class SlowProxy:
@@ -24,7 +24,7 @@ class SlowProxy:
 
             def forward(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                time.sleep(delay_seconds)
+                pause(delay_seconds)
                 connection = http.client.HTTPConnection(host)
                 connection.request(self.command, self.path, body, dict(self.headers))
                 answer = connection.getresponse()

@@ -29,6 +29,10 @@ class SmallDisk:
         found = os.statvfs(self.place)
         return found.f_bavail * found.f_frsize
 
+    @property
+    def ballast_bytes(self) -> int:
+        return (self.place / "ballast").stat().st_size
+
     def fill(self, room: int = 0) -> None:
         """Leave so many bytes, rounded down to pages."""
         try:

@@ -7,12 +7,13 @@ pytest, so that the campaign ``network`` runs it too.
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+
+from support.polling import wait_until
 
 DNS_PORTS = frozenset({53, 853, 5353, 5355})
 # Sockets of name resolution; a refused connection counts as an attempt.
@@ -97,10 +98,8 @@ def traced(command: Sequence[str], log: Path) -> list[str]:
 
 def read_trace(log: Path, folder: Path) -> SystemTrace:
     """Wait until every process of ``log`` has ended; ``folder`` is where the first one began."""
-    deadline = time.monotonic() + LOG_ENDS_WITHIN_SECONDS
-    while _is_written(log):
-        assert time.monotonic() < deadline, f"{log} has no end: a process is still running"
-        time.sleep(POLL_SECONDS)
+    what = f"{log} has no end: a process is still running"
+    wait_until(lambda: not _is_written(log), what, LOG_ENDS_WITHIN_SECONDS)
     return parse_trace(log.read_text(errors="replace").splitlines(), folder)
 
 

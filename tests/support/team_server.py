@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from support.command_line import CODEKERNEL, TIMEOUT_SECONDS
 from support.kernel_process import bare_environment
+from support.polling import wait_until
 
 POLL_SECONDS = 0.1
 
@@ -76,10 +76,7 @@ class TeamClient:
 
     def wait_until_indexed(self, count: int) -> None:
         """Wait until so many files can be searched; for who may read all of them."""
-        deadline = time.monotonic() + TIMEOUT_SECONDS
-        while self.ask("files").get("total", 0) < count:
-            assert time.monotonic() < deadline, "never indexed"
-            time.sleep(POLL_SECONDS)
+        wait_until(lambda: self.ask("files").get("total", 0) >= count, "never indexed")
 
 
 @dataclass

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 
+from support.polling import pause, wait_until
 from support.system_trace import read_trace, traced
 from support.traced_runs import (
     LOOKUP_SECONDS,
@@ -59,7 +59,7 @@ def run_desktop(place: Place) -> TracedRun:
             # Both are written by the app when its window was shown and its kernel has answered.
             _wait_for(process, place.user_data / "logs" / "kernel.log")
             _wait_for(process, place.user_data / "browser" / "Preferences")
-            Event().wait(LOOKUP_SECONDS)
+            pause(LOOKUP_SECONDS)
             process.terminate()
             assert process.wait(TIMEOUT_SECONDS) == 0
         wait_for_kernel_end(place)
@@ -80,9 +80,6 @@ def _screen() -> Iterator[str]:
 
 
 def _wait_for(process: "subprocess.Popen[bytes]", file: Path) -> None:
-    for _ in range(int(TIMEOUT_SECONDS / POLL_SECONDS)):
-        if file.exists():
-            return
-        assert process.poll() is None, "the app has ended"
-        Event().wait(POLL_SECONDS)
-    raise AssertionError(f"{os.fspath(file)} never came")
+    what = f"{os.fspath(file)} never came"
+    wait_until(lambda: file.exists() or process.poll() is not None, what, TIMEOUT_SECONDS)
+    assert process.poll() is None, "the app has ended"

@@ -10,19 +10,18 @@ import os
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from support.chat_server import ChatServer, reply_calls, reply_text
 from support.conversation_client import chat_settings, write_sources
 from support.index_client import IndexClient
 from support.kernel_process import KernelProcess, code_of
+from support.polling import pause, wait_until
 from support.system_trace import SystemTrace, read_trace, traced
 
 ROOT = Path(__file__).parents[2]
@@ -282,23 +281,21 @@ def let_kernel_leave_at_once(place: Place) -> None:
 
 def wait_for_kernel_end(place: Place) -> None:
     """Wait until the shared kernel has left, which is traced, too."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while (place.user_data / "run" / "kernel.sock").exists():
-        assert time.monotonic() < deadline, "the kernel stays"
-        Event().wait(POLL_SECONDS)
+    endpoint = place.user_data / "run" / "kernel.sock"
+    wait_until(lambda: not endpoint.exists(), "the kernel stays", TIMEOUT_SECONDS)
 
 
 def _stay() -> None:
     """Nothing tells that nothing happens but time."""
-    Event().wait(LOOKUP_SECONDS)
+    pause(LOOKUP_SECONDS)
 
 
 def _wait_for_vectors(place: Place) -> None:
     """Wait until they are written and private, which a slow machine may not do while we stay."""
-    deadline = time.monotonic() + TIMEOUT_SECONDS
-    while not _has_private_vectors(place.user_data):
-        assert time.monotonic() < deadline, _open_to_others(place.user_data)
-        Event().wait(POLL_SECONDS)
+    user_data = place.user_data
+    wait_until(
+        lambda: _has_private_vectors(user_data), lambda: _open_to_others(user_data), TIMEOUT_SECONDS
+    )
 
 
 def _has_private_vectors(user_data: Path) -> bool:

@@ -4,7 +4,6 @@ import gc
 import sqlite3
 import stat
 import threading
-import time
 import tracemalloc
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +38,7 @@ from codekernel.sync.agents import PlanUpdated
 from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import SyncEngine
 from codekernel.sync.store import SyncStore
+from support.polling import wait_until
 from support.scripted_agent import (
     DESK,
     KIND,
@@ -258,13 +258,6 @@ def test_a_stop_ends_the_turn_and_what_waits_goes_on(world: EngineWorld) -> None
     world.engine.stop_turn(session.id, DESK)
 
 
-def poll_until(is_true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def read_all(world: EngineWorld, session_id: str) -> list[SessionMessage]:
     return list(world.engine.read_messages(session_id, limit=200).messages)
 
@@ -307,7 +300,7 @@ def test_a_working_session_is_not_deleted(world: EngineWorld) -> None:
     assert world.engine.runners.is_busy
     go_on.set()
     world.wait_until_idle(session.id)
-    poll_until(lambda: not world.engine.runners.is_busy)
+    wait_until(lambda: not world.engine.runners.is_busy)
     world.engine.delete_session(session.id)
     with pytest.raises(SessionNotFound):
         world.engine.read_messages(session.id)

@@ -191,8 +191,13 @@ def test_a_stale_endpoint_is_replaced_and_a_new_one_of_another_kernel_is_kept(
     first = LocalListener(tmp_path / "s")
     second = LocalListener(tmp_path / "s")
     first.close()
-    connect_local(tmp_path / "s").close()
-    second.close()
+    client = connect_local(tmp_path / "s")
+    server = second.accept()
+    assert server
+    server.write(b"second")
+    assert client.read(100) == b"second"
+    for each in (client, server, second):
+        each.close()
 
 
 def test_without_a_kernel_connecting_fails(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class ChangeRecorder:
     def paths(self) -> set[str]:
         return set().union(*(changes.paths for changes in self.changes))
 
-    def wait_for_paths(self, *paths: str) -> None:
+    def expect_paths(self, *paths: str) -> None:
         self.wait_until(lambda recorder: recorder.paths >= set(paths))
 
     def wait_for_rescans(self, count: int) -> None:
@@ -56,7 +56,7 @@ class ChangeRecorder:
     def list_paths_until_now(self, root: Path, name: str = "marker") -> set[str]:
         """Return all paths notified by the time that a last change, made now, is notified."""
         (root / name).write_bytes(os.urandom(8))
-        self.wait_for_paths(name)
+        self.expect_paths(name)
         return self.paths
 
 

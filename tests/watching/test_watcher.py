@@ -54,7 +54,7 @@ def recorder(root: Path, watch: Watch) -> Iterator[ChangeRecorder]:
 
 def test_a_file_written_in_place_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "src" / "main.py").write_text("print(2)\n", encoding="utf-8")
-    recorder.wait_for_paths("src/main.py")
+    recorder.expect_paths("src/main.py")
     assert recorder.rescan_count == 0
 
 
@@ -65,7 +65,7 @@ def test_a_save_as_vim_does_it_is_told(root: Path, recorder: ChangeRecorder) -> 
     path.rename(backup)
     path.write_text("print(2)\n", encoding="utf-8")
     backup.unlink()
-    recorder.wait_for_paths("src/main.py")
+    recorder.expect_paths("src/main.py")
     assert recorder.rescan_count == 0
 
 
@@ -75,7 +75,7 @@ def test_a_save_by_a_temporary_file_renamed_over_is_told(
     temporary = root / "src" / ".main.py.swp.tmp"
     temporary.write_text("print(2)\n", encoding="utf-8")
     temporary.replace(root / "src" / "main.py")
-    recorder.wait_for_paths("src/main.py")
+    recorder.expect_paths("src/main.py")
     assert recorder.rescan_count == 0
 
 
@@ -86,50 +86,50 @@ def test_a_save_as_jetbrains_does_it_is_told(root: Path, recorder: ChangeRecorde
     path.rename(old)
     new.rename(path)
     old.unlink()
-    recorder.wait_for_paths("src/main.py")
+    recorder.expect_paths("src/main.py")
     assert recorder.rescan_count == 0
 
 
 def test_both_ends_of_a_renamed_file_are_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "readme.md").rename(root / "src" / "notes.md")
-    recorder.wait_for_paths("readme.md", "src/notes.md")
+    recorder.expect_paths("readme.md", "src/notes.md")
 
 
 def test_a_rename_of_case_only_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "readme.md").rename(root / "README.md")
-    recorder.wait_for_paths("readme.md", "README.md")
+    recorder.expect_paths("readme.md", "README.md")
 
 
 def test_a_deleted_file_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "readme.md").unlink()
-    recorder.wait_for_paths("readme.md")
+    recorder.expect_paths("readme.md")
 
 
 def test_a_file_moved_out_or_in_is_told(
     root: Path, recorder: ChangeRecorder, tmp_path: Path
 ) -> None:
     (root / "readme.md").rename(tmp_path / "away.md")
-    recorder.wait_for_paths("readme.md")
+    recorder.expect_paths("readme.md")
     (tmp_path / "away.md").rename(root / "back.md")
-    recorder.wait_for_paths("back.md")
+    recorder.expect_paths("back.md")
 
 
 def test_a_new_folder_is_told_and_then_watched(root: Path, recorder: ChangeRecorder) -> None:
     (root / "new" / "deeper").mkdir(parents=True)
     (root / "new" / "deeper" / "a.py").write_bytes(b"1")
-    recorder.wait_for_paths("new")
+    recorder.expect_paths("new")
     recorder.list_paths_until_now(root)
     (root / "new" / "deeper" / "b.py").write_bytes(b"1")
-    recorder.wait_for_paths("new/deeper/b.py")
+    recorder.expect_paths("new/deeper/b.py")
 
 
 def test_a_deleted_folder_is_told(root: Path, recorder: ChangeRecorder) -> None:
     shutil.rmtree(root / "src")
-    recorder.wait_for_paths("src")
+    recorder.expect_paths("src")
     (root / "src").mkdir()
     recorder.list_paths_until_now(root)
     (root / "src" / "again.py").write_bytes(b"1")
-    recorder.wait_for_paths("src/again.py")
+    recorder.expect_paths("src/again.py")
 
 
 def test_a_moved_folder_is_a_sweep_and_is_watched_at_its_new_place(
@@ -138,7 +138,7 @@ def test_a_moved_folder_is_a_sweep_and_is_watched_at_its_new_place(
     (root / "src").rename(root / "lib")
     recorder.wait_for_rescans(1)
     (root / "lib" / "deep" / "a.py").write_bytes(b"1")
-    recorder.wait_for_paths("lib/deep/a.py")
+    recorder.expect_paths("lib/deep/a.py")
     assert "src/deep/a.py" not in recorder.paths
 
 
@@ -163,10 +163,10 @@ def test_git_is_told_of_only_where_it_matters(root: Path, watch: Watch) -> None:
 
 def test_a_repository_made_later_is_told(root: Path, recorder: ChangeRecorder) -> None:
     (root / "sub" / ".git" / "info").mkdir(parents=True)
-    recorder.wait_for_paths("sub")
+    recorder.expect_paths("sub")
     recorder.list_paths_until_now(root)
     (root / "sub" / ".git" / "info" / "exclude").write_bytes(b"*.log\n")
-    recorder.wait_for_paths("sub/.git/info/exclude")
+    recorder.expect_paths("sub/.git/info/exclude")
 
 
 @posix_only
@@ -186,7 +186,7 @@ def test_a_root_that_is_a_link_is_watched(root: Path, tmp_path: Path, watch: Wat
     link.symlink_to(root)
     with watch(link) as (_, recorder):
         (root / "src" / "main.py").write_bytes(b"2")
-        recorder.wait_for_paths("src/main.py")
+        recorder.expect_paths("src/main.py")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="names that are no text")
@@ -195,7 +195,7 @@ def test_names_that_are_no_text_are_told_with_surrogates(
 ) -> None:
     with open(os.fsencode(root) + b"/caf\xe9.py", "wb"):  # noqa: PTH123  # a Path cannot say this
         pass
-    recorder.wait_for_paths("caf\udce9.py")
+    recorder.expect_paths("caf\udce9.py")
 
 
 def test_skipped_folders_are_silent_until_reconsidered(
@@ -211,7 +211,7 @@ def test_skipped_folders_are_silent_until_reconsidered(
         watcher.refresh_watches()
         recorder.wait_for_rescans(1)
         (root / "node_modules" / "pkg" / "a.js").write_bytes(b"2")
-        recorder.wait_for_paths("node_modules/pkg/a.js")
+        recorder.expect_paths("node_modules/pkg/a.js")
 
 
 @pytest.mark.slow
@@ -381,7 +381,7 @@ def test_a_folder_that_is_watched_and_guarded_stays_watched(
             return
         assert watcher.guard_folders([])
         (root / "src" / "main.py").write_text("print(3)\n", encoding="utf-8")
-        recorder.wait_for_paths("src/main.py")
+        recorder.expect_paths("src/main.py")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="inotify")

@@ -35,7 +35,7 @@ with watched(root, timings=WatchTimings(retry=0.1, min_rescan=0.05)) as (watcher
     LIMIT.write_text("10000")
     recorder.wait_until(lambda _: watcher.mode == "watching")
     (root / "d19" / "file").touch()
-    recorder.wait_for_paths("d19/file")
+    recorder.expect_paths("d19/file")
     assert len(recorder.errors) == 1
     print(recorder.errors[0])
 """
@@ -137,7 +137,7 @@ def test_polling_begins_and_ends() -> None:
     notifier.set_polling(enabled=False)
     recorder.changes.clear()
     notifier.report(["a"])
-    recorder.wait_for_paths("a")
+    recorder.expect_paths("a")
     notifier.close()
     notifier.thread.join(60)
     assert recorder.changes[-1] == ChangedPaths(frozenset({"a"}), needs_rescan=False)

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +23,8 @@ from codekernel.sync.agents import (
     PlanUpdated,
     UsageUpdated,
 )
-from support.shared_kernel import is_running, wait_until
+from support.polling import wait_until
+from support.shared_kernel import is_running
 
 OpenBackend = Callable[..., AcpBackend]
 
@@ -224,13 +224,21 @@ def test_a_killed_agent_is_an_error_with_the_end_of_its_stderr(
     assert run(backend, other, "say:alive")[0] == "end_turn"
 
 
+def wait_until_noticed(backend: AcpBackend, session: str) -> None:
+    """Wait until the backend knows that an agent has ended, which the system knows a moment before.
+
+    A prompt in that moment meets an agent that dies in its turn, and fails with how it ended.
+    """
+    wait_until(lambda: backend._sessions[session].has_ended)
+
+
 def test_an_agent_that_has_died_is_started_again_by_the_next_prompt(
     open_backend: OpenBackend, repo: Path
 ) -> None:
     backend = open_backend()
     name = backend.new_session(repo)
     os.kill(find_pid(name), signal.SIGKILL)
-    wait_until(lambda: not is_running(find_pid(name)))
+    wait_until_noticed(backend, name)
     assert read_text(run(backend, name, "say:again")[1]) == "again"
 
 
@@ -248,7 +256,7 @@ def test_no_permission_has_the_name_of_an_earlier_one_of_an_agent_that_has_died(
     name = backend.new_session(repo)
     run(backend, name, "ask")
     os.kill(find_pid(name), signal.SIGKILL)
-    wait_until(lambda: not is_running(find_pid(name)))
+    wait_until_noticed(backend, name)
     run(backend, name, "ask")
     assert len(set(asked)) == 2
 
@@ -333,11 +341,12 @@ def test_a_reader_that_is_slow_makes_the_agent_wait(open_backend: OpenBackend, r
     def note(_: AgentUpdate) -> None:
         turn = backend._sessions[name]._turn
         assert turn
+        if not lengths:
+            wait_until(lambda: turn._items.qsize() >= 5)
         lengths.append(turn._items.qsize())
-        time.sleep(0.002)
 
     assert backend.prompt(name, words, note) == "end_turn"
-    assert max(lengths) <= 8
+    assert 5 <= max(lengths) <= 8
 
 
 def test_disconnecting_ends_the_agent_and_what_it_started(

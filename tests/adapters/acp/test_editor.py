@@ -33,7 +33,7 @@ from support.chat_server import (
 )
 from support.conversation_client import chat_settings, write_sources
 from support.editor_world import BEGIN, Editor, EditorWorld, prompt_step
-from support.shared_kernel import wait_until
+from support.polling import wait_until
 
 SKIP = ("plan", {"action": "skip"})
 RUN = ("run_command", {"command": "echo heard > heard.txt"})

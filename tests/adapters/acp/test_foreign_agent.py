@@ -27,7 +27,8 @@ from codekernel.domain.settings import OWN_AGENT
 from support.command_line import CODEKERNEL
 from support.editor_world import Editor, EditorWorld
 from support.kernel_process import bare_environment
-from support.shared_kernel import ENVIRON, SharedKernel, is_running, set_variables, wait_until
+from support.polling import wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, is_running, set_variables
 
 AGENT = Path(__file__).parent / "scripted_agent.py"
 ADA = Actor(Device.PAGE, "Ada")

@@ -17,8 +17,9 @@ from codekernel import __version__
 from codekernel.adapters.hub.certificate import format_fingerprint
 from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from support.hub_world import DeviceClient, EventStream, ServerSentEvent, as_json
+from support.polling import wait_until
 from support.scripted_agent import WAIT_SECONDS
-from support.shared_kernel import ENVIRON, SharedKernel, set_variables, wait_until
+from support.shared_kernel import ENVIRON, SharedKernel, set_variables
 
 
 @dataclass

@@ -26,8 +26,9 @@ from codekernel.protocol.messages import agent_sessions
 from support.chat_server import ChatServer, reply_text
 from support.conversation_client import chat_settings, write_sources
 from support.hub_world import DeviceClient, EventStream, HubWorld
+from support.polling import wait_until
 from support.scripted_agent import WAIT_SECONDS
-from support.shared_kernel import SharedKernel, set_variables, wait_until
+from support.shared_kernel import SharedKernel, set_variables
 
 
 @dataclass

@@ -16,6 +16,7 @@ from codekernel.domain.chat import (
 from codekernel.errors import NetworkError
 from support.lark_platform import RATE_REFUSAL
 from support.lark_world import CHAT, LarkWorld, get_color, open_lark_world, read_card
+from support.polling import wait_until
 from support.scripted_agent import DESK, WAIT_SECONDS, ScriptedTurn
 
 TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
@@ -221,6 +222,7 @@ def test_a_token_that_has_ended_is_renewed(world: LarkWorld) -> None:
     world.platform.tokens.clear()
     world.platform.say("go")
     world.wait_for_text("did go")
+    assert len(world.platform.tokens) == 1
 
 
 def test_a_card_that_the_platform_refuses_is_sent_as_plain_text(world: LarkWorld) -> None:
@@ -255,7 +257,8 @@ def test_a_chat_that_is_gone_is_forgotten(world: LarkWorld) -> None:
     world.platform.unknown_chats.add(CHAT)
     world.engine.send(session_id, "go")
     world.platform.wait_until(lambda: 230002 in world.platform.refused)
-    world.platform.wait_until(lambda: world.get_binding().session_id == "")
+    wait_until(lambda: world.get_binding().session_id == "")
+    assert world.engine.engine.get_session(session_id), "the session itself stays"
 
 
 def test_two_chats_follow_one_session(world: LarkWorld) -> None:

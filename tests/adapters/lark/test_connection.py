@@ -90,8 +90,10 @@ def test_a_connection_that_is_cut_is_dialled_again(platform: LarkPlatform) -> No
 def test_pings_keep_the_connection_and_follow_the_interval_that_the_platform_asks_for(
     platform: LarkPlatform,
 ) -> None:
-    with connect(platform, lambda _: None):
+    with connect(platform, lambda _: None) as connection:
         platform.wait_until(lambda: platform.pings >= 3)
+        assert connection.is_connected
+        assert platform.count_connections() == 1, "it is still the first one"
 
 
 def test_wrong_credentials_are_a_problem_that_can_be_read(platform: LarkPlatform) -> None:

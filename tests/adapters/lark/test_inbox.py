@@ -56,6 +56,7 @@ def test_a_chat_without_a_session_is_told_how_to_get_one(world: LarkWorld) -> No
 def test_what_is_no_text_gets_a_clear_reply(world: LarkWorld, kind: str) -> None:
     world.platform.say("", kind=kind)
     world.wait_for_text("Only text is understood")
+    assert world.engine.agent.prompts == []
 
 
 def test_pasted_text_with_formats_is_text_and_mentions_are_left_out(world: LarkWorld) -> None:
@@ -161,8 +162,9 @@ def test_a_permission_that_was_asked_while_the_adapter_was_away_is_asked_after_i
     world.engine.wait_for_permission(session_id)
     world.start_adapter()
     world.wait_for_text("asks for your permission")
-    world.press("Allow for this turn")
+    answer = world.press("Allow for this turn")
     world.wait_for_text("allowed")
+    assert answer["toast"]["type"] == "success"
 
 
 def test_a_press_that_takes_long_is_answered_in_time(

@@ -220,11 +220,13 @@ def test_a_message_while_the_agent_works_is_queued(user_data: Path) -> None:
 
 def test_stop_ends_the_turn(user_data: Path) -> None:
     with open_telegram(user_data, lambda turn: turn.cancelled.wait(30)) as world:
-        world.begin()
+        session = world.begin()
         world.api.say(ANN, "go")
         world.wait_for("working")
         world.api.say(ANN, "/stop")
         world.wait_for("Stopped by Ann.")
+        world.engine.wait_until_idle(session)
+        assert world.engine.agent.prompts == [("own-1", "go")]
 
 
 def test_a_long_answer_is_a_document(user_data: Path) -> None:
@@ -285,6 +287,7 @@ def test_a_deleted_session_is_told(user_data: Path) -> None:
         world.wait_for("The session of this chat was deleted")
         world.api.say(ANN, "hello")
         world.wait_for("Where shall the agent work?")
+        assert world.engine.agent.prompts == []
 
 
 @pytest.fixture
@@ -306,6 +309,7 @@ def test_a_message_that_no_text_has_is_answered(world: TelegramWorld) -> None:
     world.begin()
     world.api.say(ANN, "")
     world.wait_for("Only text can be sent")
+    assert world.engine.agent.prompts == []
 
 
 def test_an_update_that_nobody_understands_holds_up_nothing(world: TelegramWorld) -> None:
@@ -314,3 +318,4 @@ def test_an_update_that_nobody_understands_holds_up_nothing(world: TelegramWorld
     world.api.add_update("callback_query", {"id": "x", "from": {"id": ANN}, "message": {}})
     world.api.say(ANN, "hello")
     world.wait_for("did hello")
+    assert world.engine.agent.prompts == [("own-1", "hello")]

@@ -112,6 +112,7 @@ def test_a_new_message_does_not_wait_for_one_that_grows(outbox: Outbox) -> None:
             messages.put(CHAT, "turn", pages(str(number)), is_final=False)
         messages.put(CHAT, "permission", pages("may I?"), is_final=True)
         outbox.wait("permission")
+    assert outbox.texts()[1] == "may I?"
 
 
 def test_what_was_sent_before_is_not_sent_again(outbox: Outbox) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Self
 from codekernel.cli.folder_session import is_complete
 from support.command_line import _enable_sigint
 from support.kernel_process import bare_environment
+from support.polling import wait_until
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
@@ -83,7 +84,7 @@ class WebProcess:
                 pipe.close()
         return code, "".join(self.said)
 
-    def wait_until_said(self, words: str) -> None:
+    def expect_words(self, words: str) -> None:
         """Wait for a line on stderr."""
         with self._changed:
             said = self._changed.wait_for(
@@ -231,12 +232,12 @@ class Tab:
 
     def index(self, *files: str) -> None:
         """Wait until these files are indexed, by meaning too; nobody may have told this tab."""
-        for _ in range(20 * PATIENCE_SECONDS):
+
+        def has_all() -> bool:
             status = self.call("getIndexStatus")
-            if status["files"] >= len(files) and is_complete(status, wants_vectors=True):
-                return
-            threading.Event().wait(0.05)
-        raise AssertionError(f"the index never had {files}: {status}")
+            return status["files"] >= len(files) and is_complete(status, wants_vectors=True)
+
+        wait_until(has_all, lambda: f"the index never had {files}: {self.call('getIndexStatus')}")
 
     def converse(self, key: int, query: str, conversation: int = 1, **more: object) -> int:
         number = next(self._ids)

@@ -7,7 +7,6 @@ import socket
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +15,7 @@ from adapters.web.browsing import Browser, WebProcess
 from codekernel.cli.commands.web import has_display
 from support.command_line import _enable_sigint, codekernel
 from support.kernel_process import KernelProcess
+from support.polling import is_true_within
 
 ROOT = Path(__file__).parents[3]
 ENVIRON = {"CODEKERNEL_VAULT_KEY": "a" * 64}
@@ -118,7 +118,7 @@ def test_at_home_the_list_of_repositories_is_shown(user_data: Path, tmp_path: Pa
 def test_the_repository_is_indexed_without_a_browser(user_data: Path, repo: Path) -> None:
     (repo / "a.py").write_text("def a():\n    pass\n", encoding="utf-8")
     with WebProcess(user_data, repo, "--no-browser") as web:
-        web.wait_until_said("demo is being indexed")
+        web.expect_words("demo is being indexed")
         with web.browser().tab() as tab:  # which is given the session that is there already
             tab.open("demo")
         assert list((user_data / "index").iterdir())
@@ -198,14 +198,6 @@ def browser_that_tells(folder: Path) -> tuple[dict[str, str], Path]:
     return {"DISPLAY": ":0", "BROWSER": f"{script} %s", "PATH": "/usr/bin:/bin"}, told
 
 
-def removed(file: Path) -> bool:
-    """Whether a file goes away in good time; nothing tells when."""
-    deadline = time.monotonic() + 20
-    while file.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not file.exists()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="the browser is a shell script")
 @pytest.mark.slow
 def test_the_browser_is_started_with_no_secret_and_led_on_by_a_private_file(
@@ -224,7 +216,7 @@ def test_the_browser_is_started_with_no_secret_and_led_on_by_a_private_file(
         assert link != web.address
         with Browser.let_in(web.port, link).tab() as tab:
             assert tab.call("getRepos")
-        assert removed(file)
+        assert is_true_within(lambda: not file.exists())
         assert Browser(web.port).get(link.partition(str(web.port))[2])[0] == 403
         web.browser()  # the printed address is another one, and good still
 

@@ -12,12 +12,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import lancedb
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-from lancedb.index import FTS, Bitmap, BTree
-from lancedb.query import FullTextOperator, MatchQuery
 
 from codekernel.errors import StorageError
 from codekernel.storage.base.base_rows import (
@@ -30,6 +26,7 @@ from codekernel.storage.base.base_rows import (
 )
 from codekernel.storage.vectors.in_memory_vectors import normalize_rows
 from codekernel.storage.vectors.lance_table import READ_AHEAD_VARIABLE
+from codekernel.storage.vectors.lancedb_import import import_lancedb
 
 TABLE_NAME = "chunks"
 
@@ -102,6 +99,8 @@ class BaseTableWriter:
 
     def fill(self, schema: Any, batches: Iterator[Any]) -> None:
         """Replace all rows, in one commit. Raises BaseTableError, or what ``batches`` raises."""
+        import pyarrow as pa  # noqa: PLC0415  # slow to import
+
         reader = pa.RecordBatchReader.from_batches(schema, batches)
         mode = "overwrite" if self._find_table() else "create"
         with _translate_errors():
@@ -142,12 +141,13 @@ class BaseTableWriter:
             return None
 
     def _configure(self, column: str) -> Any:
+        kinds: Any = import_lancedb().index
         if column == REPOSITORY:
-            return Bitmap()
+            return kinds.Bitmap()
         if column == PATH:
-            return BTree()
+            return kinds.BTree()
         if column == TERMS:  # which are stems already
-            return FTS(
+            return kinds.FTS(
                 base_tokenizer="whitespace",
                 with_position=False,
                 lower_case=False,
@@ -160,7 +160,6 @@ class BaseTableWriter:
         # product quantization takes 40 for 100,000. A byte a number takes five times the bytes.
         # The last version of LanceDB for Intel Macs may not have this kind, and builds no base.
         dimensions = self._table.schema.field(VECTOR).type.list_size
-        kinds = lancedb.index
         kind = kinds.IvfFlat if dimensions % BITS_PER_BYTE else kinds.IvfRq
         return kind(
             distance_type="cosine",
@@ -228,8 +227,8 @@ class BaseTable:
         Of these repositories, or of all if none is named; with their terms.
         """
         with _translate_errors():
-            operator = FullTextOperator.AND if needs_all else FullTextOperator.OR
-            search = self._table.search(_match(stems, operator), query_type="fts")
+            matches = _match(stems, needs_all=needs_all)
+            search = self._table.search(matches, query_type="fts")
             return self._collect(search, repos, limit, [*CHUNK_COLUMNS, TERMS, SCORE])
 
     def search_vectors(
@@ -318,9 +317,10 @@ def _limit(search: Any, repos: Sequence[str], limit: int, columns: list[str]) ->
     return search.with_row_id(with_row_id=True).select(columns).limit(limit)
 
 
-def _match(stems: Sequence[str], operator: FullTextOperator) -> Any:
-    make_query: Any = MatchQuery  # whose annotations have no defaults
-    return make_query(" ".join(stems), TERMS, operator=operator)
+def _match(stems: Sequence[str], *, needs_all: bool) -> Any:
+    query: Any = import_lancedb().query
+    operator = query.FullTextOperator.AND if needs_all else query.FullTextOperator.OR
+    return query.MatchQuery(" ".join(stems), TERMS, operator=operator)
 
 
 def _quote(text: str) -> str:
@@ -329,4 +329,4 @@ def _quote(text: str) -> str:
 
 def _connect(place: TablePlace) -> Any:
     os.environ.setdefault(*READ_AHEAD_VARIABLE)
-    return lancedb.connect(place.uri, storage_options=dict(place.options) or None)
+    return import_lancedb().connect(place.uri, storage_options=dict(place.options) or None)
