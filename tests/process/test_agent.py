@@ -387,9 +387,7 @@ def test_an_agent_works_on_when_its_window_is_closed_and_another_one_goes_on_wit
     assert code_of(window.decide(asked["toolUseId"], "allow")) == "SESSION_NOT_FOUND"
     kernel.open(repo, SESSION)
     listed = kernel.request("getConversations", session=SESSION)["data"]
-    assert listed["running"] == [
-        {"conversationId": 1, "query": "Run", "isAgent": True}
-    ]
+    assert listed["running"] == [{"conversationId": 1, "query": "Run", "isAgent": True}]
     followed = window.follow()
     assert window.wait_for_permission(followed) == asked
     assert code_of(window.decide(asked["toolUseId"], "allow")) == "SUCCESS"

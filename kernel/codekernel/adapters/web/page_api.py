@@ -44,11 +44,14 @@ _CALLS = {
         " checkSettings updateSettings getModels getAvailableHardware setApiKey testApi"
         " getModelPresets listEndpointModels findLocalServers"
     ),
-    (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus getRunningTurns searchRepos",
+    (CallTarget.KERNEL, _ALL): (
+        "getGenerationModels getIndexes getKernelStatus getRunningTurns searchRepos"
+    ),
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
-        "search findNames getCalls getImpact getLineHistory getChunksInfo getIndexStatus allowEndpoint getIndexMap pauseIndexing"
+        "search findNames getCalls getImpact getLineHistory getChunksInfo getIndexStatus"
+        " allowEndpoint getIndexMap pauseIndexing"
         " getSkippedFiles readLines getApiUsage getConversations getConversation"
         " deleteConversation answerPermission undoAgentTurn getPermissionRules"
         " deletePermissionRule forkConversation"
