@@ -127,6 +127,7 @@ export const CALL_TIMEOUT_MS = 60000;
 /** For a reply that takes longer. @type {Readonly<Record<string, number>>} */
 export const SLOW_CALL_TIMEOUT_MS = Object.freeze({
   getChunksInfo: 600000,
+  getImpact: 300000,
 });
 
 /** Of every page. */

@@ -67,4 +67,5 @@ export const CALL_TIMEOUT_SECONDS = 60;
 /** For a reply that takes longer. @type {Readonly<Record<string, number>>} */
 export const SLOW_CALL_TIMEOUT_SECONDS = Object.freeze({
   getChunksInfo: 600,
+  getImpact: 300,
 });

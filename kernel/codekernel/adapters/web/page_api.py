@@ -98,8 +98,9 @@ STABLE_AFTER_SECONDS = 60
 
 # Front ends of this protocol wait so long for a reply.
 CALL_TIMEOUT_SECONDS = 60
-# Reads a whole repository; the reply alone may be hundreds of megabytes.
-SLOW_CALL_TIMEOUT_SECONDS = {"getChunksInfo": 600}
+# These read a whole repository: the first question about impact the calls of every file, the other
+# one all chunks, and its reply alone may be hundreds of megabytes.
+SLOW_CALL_TIMEOUT_SECONDS = {"getChunksInfo": 600, "getImpact": 300}
 
 # Pages get scripts and styles of their own only, and talk to nothing but their host. `blob:` and
 # `data:` images are for charts and icons that a page draws itself.

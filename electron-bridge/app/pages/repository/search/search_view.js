@@ -263,7 +263,7 @@ export function mountSearch(container, page) {
   function inspect(result) {
     if (preview.inspect(shownOf(result))) return;
     actions.open(result);
-    page.viewer.showInsight();
+    page.viewer.toggleInsight();
   }
 
   /**

@@ -4,6 +4,7 @@ import { explain } from '../../common/failures.js';
 import { t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing } from '../../common/lit.js';
+import { onInsightKey } from './insight_keys.js';
 
 /** @typedef {import('./insight.js').Insight} Insight */
 /** @typedef {import('./insight.js').CodeDefinition} CodeDefinition */
@@ -12,6 +13,7 @@ import { html, nothing } from '../../common/lit.js';
  * @typedef {object} InsightActions
  * @property {(place: { filePath: string, firstLine: number, lastLine: number }) => void} open
  * @property {(place: string) => void} ask about another place, or a name
+ * @property {() => void} leave it stays; the keys go to where they were
  * @property {() => void} close
  */
 
@@ -23,7 +25,8 @@ const NOWHERE = 'WRONG_PARAM';
  * @param {InsightActions} actions
  */
 export function insightView(insight, actions) {
-  return html`<aside class="insight" aria-label=${t('insight.title')}>
+  const onKey = (/** @type {KeyboardEvent} */ event) => onInsightKey(event, actions.leave);
+  return html`<aside class="insight" aria-label=${t('insight.title')} @keydown=${onKey}>
     <form class="insight-head" @submit=${(/** @type {SubmitEvent} */ event) => ask(event, actions)}>
       <input
         class="input insight-place"
@@ -63,13 +66,17 @@ function ask(event, { ask: askAbout }) {
  * @param {Insight} insight
  * @param {InsightActions} actions
  */
-function callSections(insight, { open }) {
+function callSections(insight, { open, ask: askAbout }) {
   const { found, failure } = insight.calls;
   if (failure)
     return section(t('insight.callers'), '', trouble(insight, failure, 'insight.noCode'));
   if (!found) return section(t('insight.callers'), '', waiting(t('insight.reading')));
   const { callers, farther, callees, tests } = found;
-  return html`${definitions(found.definitions, open)}
+  const narrow = (/** @type {CodeDefinition} */ { filePath, firstLine, lastLine }) => {
+    open({ filePath, firstLine, lastLine });
+    askAbout(`${filePath}:${firstLine}-${lastLine}`);
+  };
+  return html`${definitions(found.definitions, narrow)}
   ${section(
     t('insight.callers'),
     callers.length + farther.length + found.moreCallers,
@@ -99,17 +106,14 @@ function callSections(insight, { open }) {
 }
 
 /**
- * What is meant, if it is more than one thing.
+ * What is meant; one of several can be asked about alone.
  *
  * @param {readonly CodeDefinition[]} found
- * @param {InsightActions['open']} open
+ * @param {(one: CodeDefinition) => void} narrow
  */
-function definitions(found, open) {
-  return section(
-    t('insight.definitions'),
-    found.length,
-    list(found.map((one) => row(one, {}, open))),
-  );
+function definitions(found, narrow) {
+  const rows = found.map((one) => row(one, {}, () => narrow(one)));
+  return section(t('insight.definitions'), found.length, list(rows));
 }
 
 /** @param {Insight} insight */
@@ -138,8 +142,7 @@ function commitSection(insight) {
                   <span class="insight-name">${commit.subject}</span>
                   <span class="insight-where faint"
                     ><code>${commit.id.slice(0, 8)}</code> ${commit.author} ·
-                    ${commit.date.slice(0, 10)} ·
-                    ${t('insight.lines', { count: commit.lines.length })}</span
+                    ${commit.date.slice(0, 10)}${linesText(commit.lines.length)}</span
                   >
                 </summary>
                 <p class="commit-body">${commit.body || commit.subject}</p>
@@ -149,6 +152,11 @@ function commitSection(insight) {
       </ul>
       ${hasMore ? html`<p class="insight-more faint">${t('insight.moreCommits')}</p>` : nothing}`,
   );
+}
+
+/** @param {number} count of today's lines; none of an older commit whose lines were changed since */
+function linesText(count) {
+  return count > 0 ? ` · ${t('insight.lines', { count })}` : '';
 }
 
 /**
@@ -186,7 +194,7 @@ function row({ name, filePath, firstLine, lastLine }, { line, note = '' }, open)
     >
       <span class="insight-name">${name || filePath.slice(filePath.lastIndexOf('/') + 1)}</span>
       ${note ? html`<span class="insight-note faint">${note}</span>` : nothing}
-      <span class="insight-where faint">${filePath}:${where.firstLine}</span>
+      <span class="insight-where faint"><bdi>${filePath}:${where.firstLine}</bdi></span>
     </button>
   </li>`;
 }

@@ -9,6 +9,7 @@ import { onGrammar } from '../code/grammars.js';
 import { openInEditor } from './editor.js';
 import { pagesAround } from './file_pages.js';
 import { Insight } from './insight.js';
+import { focusInsight } from './insight_keys.js';
 import { viewerTemplate } from './viewer_template.js';
 
 /**
@@ -53,6 +54,8 @@ export class Viewer {
   #number = 0;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #asking;
+  /** What had the keys before they went to the insight. @type {HTMLElement | null} */
+  #beforeInsight = null;
   /** @type {HTMLDialogElement | null} */
   #dialog = null;
   /** @type {HTMLElement | null} */
@@ -154,8 +157,13 @@ export class Viewer {
   /** Show what is known of the selected name, else of these lines; again, and it is gone. */
   toggleInsight() {
     const place = this.selectedName() || this.#place();
-    if (this.insight && place === this.insight.place) this.closeInsight();
-    else this.showInsight(place);
+    if (this.insight && place === this.insight.place) {
+      this.closeInsight();
+      return;
+    }
+    this.#beforeInsight = /** @type {HTMLElement | null} */ (document.activeElement);
+    this.showInsight(place);
+    focusInsight(this.#container()?.querySelector('.insight'));
   }
 
   /** @param {string} [place] */
@@ -168,7 +176,14 @@ export class Viewer {
   closeInsight() {
     this.insight = null;
     this.#draw();
-    this.#scroller()?.focus();
+    this.leaveInsight();
+  }
+
+  /** The keys go to where they were before. */
+  leaveInsight() {
+    const before = this.#beforeInsight;
+    if (before?.isConnected) before.focus();
+    else this.#scroller()?.focus();
   }
 
   /** The name that is selected in the code, if it is one. */

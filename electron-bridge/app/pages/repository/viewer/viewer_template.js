@@ -114,6 +114,7 @@ function insight(viewer, known) {
   return insightView(known, {
     open: (place) => viewer.follow(place),
     ask: (place) => viewer.showInsight(place),
+    leave: () => viewer.leaveInsight(),
     close: () => viewer.closeInsight(),
   });
 }
