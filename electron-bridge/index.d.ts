@@ -92,8 +92,10 @@ export interface Question {
   query: string;
   /** A task for an agent, not a question. It goes on when the page that gave it is gone. */
   isAgent?: boolean;
-  /** No new task: show the one that an agent works on in this conversation. */
+  /** Nothing new: show what is at work in this conversation. */
   isFollowed?: boolean;
+  /** A question that is answered without the one who asked, as every one of a window is. */
+  goesOn?: boolean;
   /** Each edit of the agent waits as a diff until somebody has accepted it. */
   reviews?: boolean;
 }

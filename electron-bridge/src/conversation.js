@@ -20,7 +20,7 @@ const SESSION_NOT_FOUND = 'SESSION_NOT_FOUND';
 export const LEFT = 'left';
 
 /**
- * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean, isFollowed?: boolean, reviews?: boolean }} Question
+ * @typedef {{ modelName: string, conversationId: number, query: string, isAgent?: boolean, isFollowed?: boolean, goesOn?: boolean, reviews?: boolean }} Question
  * @typedef {{ signal?: AbortSignal, doneTimeoutMs?: number, timeoutMs?: number }} ConverseOptions
  */
 
@@ -28,7 +28,7 @@ export const LEFT = 'left';
  * Yields every part, `done` last. A failure is thrown, with the kernel's code; if `done` came all
  * the same, it is the error's `done`. Aborting asks the kernel to stop: what it still says, and
  * `done`, are yielded. Leaving the loop stops a question, too, and waits until it has stopped; an
- * agent goes on.
+ * agent goes on, and so does a question that `goesOn`.
  *
  * @param {import('./request_client.js').RequestClient} exchange
  * @param {number} sessionId
@@ -41,7 +41,7 @@ export async function* converse(exchange, sessionId, question, options = {}) {
   if (signal?.aborted) throw abortedError();
   const stream = new ReplyStream(doneTimeoutMs);
   const { conversationId } = question;
-  const goesOn = question.isAgent || question.isFollowed;
+  const goesOn = question.isAgent || question.isFollowed || question.goesOn;
   const forget = exchange.openStream(
     sessionId,
     ...beginMessage(question),
@@ -78,13 +78,13 @@ export async function* converse(exchange, sessionId, question, options = {}) {
  * @param {Question} question
  * @returns {[string, object]} the message that begins it, and its fields
  */
-function beginMessage({ modelName, conversationId, query, isAgent, isFollowed, reviews }) {
-  if (isFollowed) return ['followConversation', { conversationId }];
+function beginMessage({ modelName, conversationId, query, ...how }) {
+  if (how.isFollowed) return ['followConversation', { conversationId }];
   // By which another kernel knows it, if this one dies before it has accepted it.
   const fields = { modelName, conversationId, query, turnKey: randomUUID() };
-  return isAgent
-    ? ['beginAgentTurn', { ...fields, ...(reviews && { reviews }) }]
-    : ['beginConversation', fields];
+  return how.isAgent
+    ? ['beginAgentTurn', { ...fields, ...(how.reviews && { reviews: true }) }]
+    : ['beginConversation', { ...fields, ...(how.goesOn && { goesOn: true }) }];
 }
 
 /** Replies -> parts, and when there will be no more. */

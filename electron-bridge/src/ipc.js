@@ -109,7 +109,8 @@ export class KernelIpc {
     const { modelName, conversationId, query } = question;
     const [isAgent, isFollowed] = [question.isAgent === true, question.isFollowed === true];
     const reviews = question.reviews === true;
-    const fields = { modelName, conversationId, query, isAgent, isFollowed, reviews };
+    const how = { isAgent, isFollowed, reviews, goesOn: true };
+    const fields = { modelName, conversationId, query, ...how };
     client.startConversation(Number(key), await this.#sessions.get(client), fields);
   }
 

@@ -31,6 +31,7 @@ export const MAIN_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
+  'getRunningTurns',
   'searchRepos',
   'hasApiKey',
 ]);
@@ -40,12 +41,16 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
+  'getRunningTurns',
   'searchRepos',
   'openRepo',
   'closeRepo',
   'converse',
   'search',
   'findNames',
+  'getCalls',
+  'getImpact',
+  'getLineHistory',
   'getChunksInfo',
   'getIndexStatus',
   'allowEndpoint',
@@ -68,6 +73,9 @@ export const REPOSITORY_PAGE_CALLS = Object.freeze([
 export const SESSION_CALLS = Object.freeze([
   'search',
   'findNames',
+  'getCalls',
+  'getImpact',
+  'getLineHistory',
   'getChunksInfo',
   'getIndexStatus',
   'allowEndpoint',
@@ -119,6 +127,7 @@ export const CALL_TIMEOUT_MS = 60000;
 /** For a reply that takes longer. @type {Readonly<Record<string, number>>} */
 export const SLOW_CALL_TIMEOUT_MS = Object.freeze({
   getChunksInfo: 600000,
+  getImpact: 300000,
 });
 
 /** Of every page. */

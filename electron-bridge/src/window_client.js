@@ -59,7 +59,7 @@ export class WindowClient {
     this.#conversations.get(key)?.partRead.resolve();
   }
 
-  /** End all conversations: the page was reloaded or has crashed. Agents go on. */
+  /** Follow none any more: the page was reloaded or has crashed. What is at work goes on. */
   stopConversations() {
     for (const conversation of this.#conversations.values()) {
       conversation.controller.abort(LEFT);

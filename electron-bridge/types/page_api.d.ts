@@ -37,6 +37,7 @@ export interface ForwardedCalls {
   getGenerationModels(): Promise<MainRequests['getGenerationModels']['data']>;
   getIndexes(): Promise<MainRequests['getIndexes']['data']>;
   getKernelStatus(): Promise<MainRequests['getKernelStatus']['data']>;
+  getRunningTurns(): Promise<MainRequests['getRunningTurns']['data']>;
   searchRepos(
     fields: MainRequests['searchRepos']['fields'],
   ): Promise<MainRequests['searchRepos']['data']>;
@@ -44,6 +45,15 @@ export interface ForwardedCalls {
   findNames(
     fields: SessionRequests['findNames']['fields'],
   ): Promise<SessionRequests['findNames']['data']>;
+  getCalls(
+    fields: SessionRequests['getCalls']['fields'],
+  ): Promise<SessionRequests['getCalls']['data']>;
+  getImpact(
+    fields: SessionRequests['getImpact']['fields'],
+  ): Promise<SessionRequests['getImpact']['data']>;
+  getLineHistory(
+    fields: SessionRequests['getLineHistory']['fields'],
+  ): Promise<SessionRequests['getLineHistory']['data']>;
   getChunksInfo(): Promise<SessionRequests['getChunksInfo']['data']>;
   getIndexStatus(): Promise<SessionRequests['getIndexStatus']['data']>;
   allowEndpoint(

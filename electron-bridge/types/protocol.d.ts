@@ -126,8 +126,9 @@ export interface BeginAgentTurn {
 }
 
 /**
- * Ask a question; the answer is streamed as replies to this one request. `turnKey`: an id of the
- * client's own, by which a request that is sent again is known.
+ * Ask a question; the answer is streamed as replies to this one request. `goesOn`: it is answered
+ * without the window, which may come back with followConversation. `turnKey`: an id of the client's
+ * own, by which a request that is sent again is known.
  */
 export interface BeginConversation {
   type: 'beginConversation';
@@ -135,6 +136,7 @@ export interface BeginConversation {
   conversationId: number;
   query: string;
   turnKey?: string;
+  goesOn?: boolean;
 }
 
 /** Take back a message that still waits. */
@@ -241,7 +243,7 @@ export interface FollowAgentSessions {
   after?: PositionEntry | null;
 }
 
-/** Show the agent's turn that runs in a conversation: everything so far, then what comes. */
+/** Show the turn that runs in a conversation: everything so far, then what comes. */
 export interface FollowConversation {
   type: 'followConversation';
   conversationId: number;
@@ -397,6 +399,11 @@ export interface GetPermissionRules {
 /** List the registered repositories. */
 export interface GetRepos {
   type: 'getRepos';
+}
+
+/** List what is at work in all repositories; an addition to the document. */
+export interface GetRunningTurns {
+  type: 'getRunningTurns';
 }
 
 /** Ask for the settings in force; an addition to the document. */
@@ -1218,6 +1225,11 @@ export interface GetReposReply {
   repoList: RepoEntry[];
 }
 
+/** Those of repositories that are registered, oldest first. */
+export interface GetRunningTurnsReply {
+  turns: RunningTurnEntry[];
+}
+
 /**
  * The whole file, defaults filled in; `trouble` says why the one on the disk is not used.
  * `warnings` is what a person should know of it all the same.
@@ -1593,10 +1605,19 @@ export interface RoundPart {
   content: number;
 }
 
-/** A conversation in which an agent works, and its task. */
+/** A conversation in which something is at work, and what was asked. */
 export interface RunningEntry {
   conversationId: number;
   query: string;
+  isAgent: boolean;
+}
+
+/** The same, with its repository. */
+export interface RunningTurnEntry {
+  conversationId: number;
+  query: string;
+  isAgent: boolean;
+  repoName: string;
 }
 
 /** Of `total` hits, the commonest of each first; folders also count for those above them. */
@@ -1734,10 +1755,11 @@ export interface TaskEntry {
   status: string;
 }
 
-/** The first `data` of a reply to `followConversation`: what the agent was given to do. */
+/** The first `data` of a reply to `followConversation`: what was asked, and of whom. */
 export interface TaskPart {
   type: 'task';
   content: string;
+  isAgent: boolean;
 }
 
 /** What is said. */
@@ -1827,6 +1849,7 @@ export interface UndoneEntry {
 
 /** What the main process may ask the kernel. `data` is that of the reply. */
 export interface MainRequests {
+  getRunningTurns: { fields: Omit<GetRunningTurns, 'type'>; data: GetRunningTurnsReply };
   attach: { fields: Omit<Attach, 'type'>; data: KernelInfo };
   openFolder: { fields: Omit<OpenFolder, 'type'>; data: OpenRepoReply };
   getKernelStatus: { fields: Omit<GetKernelStatus, 'type'>; data: KernelStatus };

@@ -387,14 +387,14 @@ def test_an_agent_works_on_when_its_window_is_closed_and_another_one_goes_on_wit
     assert code_of(window.decide(asked["toolUseId"], "allow")) == "SESSION_NOT_FOUND"
     kernel.open(repo, SESSION)
     listed = kernel.request("getConversations", session=SESSION)["data"]
-    assert listed["running"] == [{"conversationId": 1, "query": "Run"}]
+    assert listed["running"] == [{"conversationId": 1, "query": "Run", "isAgent": True}]
     followed = window.follow()
     assert window.wait_for_permission(followed) == asked
     assert code_of(window.decide(asked["toolUseId"], "allow")) == "SUCCESS"
     window.client.wait_for_reply(followed, "done")
     replies = window.client.list_replies(followed)
     assert kinds(replies)[:2] == ["ack", "task"]
-    assert replies[1]["data"]["content"] == "Run"
+    assert replies[1]["data"] == {"type": "task", "content": "Run", "isAgent": True}
     assert list_messages(replies)[-1]["content"] == [{"type": "text", "text": "It ran."}]
     assert done(replies)["outcome"] == "done"
     assert "running" not in kernel.request("getConversations", session=SESSION)["data"]

@@ -1,12 +1,15 @@
 /** An open tab when the kernel, or `codekernel web` itself, is killed and comes back. */
 
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import test from 'node:test';
 
 import { waitUntilIndexed } from './stories/searching.js';
+import { findViolations } from './support/axe.js';
 import { launchBrowser, startServer } from './support/browser.js';
 import { kernelStatus } from './support/terminal.js';
-import { makeWorkspace } from './support/workspace.js';
+import { makeWorkspace, settingsFor } from './support/workspace.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -40,6 +43,36 @@ test('a tab comes back when codekernel web does, let in by the tab that is opene
   await other.goto(third.address);
   await banner(page).waitFor({ state: 'detached' });
   await searches(page, 'who says hello at last');
+});
+
+test('answers go on without the browser, and every page says so and leads there', async (t) => {
+  const { host, page, place } = await openTab(t);
+  const settings = JSON.stringify(settingsFor(place.model.url));
+  await writeFile(path.join(place.userData, 'settings.json'), settings);
+  await page.getByRole('link', { name: 'Settings' }).click();
+  await page.evaluate(() => window.kernel.updateSettings());
+  await page.goto(new URL('repository.html?repo=demo#talk', host.address).href);
+  for (const number of [1, 2]) {
+    await page.getByRole('button', { name: 'New', exact: true }).click();
+    await page.locator('#question').fill(`Tell me ${number} without end.`);
+    await page.locator('#question').press('Enter');
+    await page.getByText('Sentence 2 of many.').waitFor();
+  }
+  const other = await host.reopen();
+  await other.goto(new URL('repos.html', host.address).href);
+  const list = other.getByRole('list', { name: '2 at work' });
+  await other.getByRole('button', { name: '2 at work' }).click();
+  assert.deepEqual(await findViolations(other), []);
+  await list.getByRole('link', { name: /^demo answer Tell me 1/ }).click();
+  const answer = other.getByRole('article').first();
+  const asked = other.locator('.question-text');
+  await asked.getByText('Tell me 1 without end.').waitFor();
+  await answer.getByText('Sentence 50 of many.').waitFor();
+  await other.getByRole('button', { name: 'Stop' }).click();
+  await other.getByRole('link', { name: '1 at work' }).click();
+  await asked.getByText('Tell me 2 without end.').waitFor();
+  await other.getByRole('button', { name: 'Stop' }).click();
+  await other.getByRole('link', { name: '1 at work' }).waitFor({ state: 'detached' });
 });
 
 test('the secret of a run that has ended lets nobody in', async (t) => {

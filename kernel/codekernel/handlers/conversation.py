@@ -4,7 +4,7 @@ Agent turns: starting, answering permission requests, undoing.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codekernel.dispatch.routing import Lane, StreamTerminator
 from codekernel.domain.settings import (
@@ -13,7 +13,7 @@ from codekernel.domain.settings import (
     HUNKS_OPTION_PREFIX,
 )
 from codekernel.errors import KernelError
-from codekernel.handlers.context import session_router
+from codekernel.handlers.context import Services, main_router, session_router
 from codekernel.protocol.envelope import convert_values
 from codekernel.protocol.messages import agent_turns
 from codekernel.protocol.messages import conversation as messages
@@ -24,6 +24,8 @@ from codekernel.storage.vault.vault import DayUsage, ModelUsage
 
 if TYPE_CHECKING:
     from codekernel.conversation.turn import RunningTurn
+
+Entry = TypeVar("Entry", bound=messages.RunningEntry)
 
 
 def _is_done_part(part: object) -> bool:
@@ -50,7 +52,14 @@ def begin_conversation(
     message: messages.BeginConversation, session: Session
 ) -> Iterator[messages.ConversationPart | KernelError | None]:
     """Accept the question, then stream everything that is shown for it."""
-    conversations = session.services.conversations()
+    conversations, services = session.services.conversations(), session.services
+    if message.goes_on:
+        turn = services.agent_windows().begin_question(
+            message, session.repo.path, is_mirrored=services.has_mirror
+        )
+        yield None
+        yield from _follow_turn(turn, session)
+        return
     yield from _stream_turn(
         conversations.begin(message, session.build_repository_access(), session.cancel)
     )
@@ -75,11 +84,28 @@ def get_conversations(
     running = session.services.agent_windows().list_running(session.repo.path)
     return messages.GetConversationsReply(
         conversations=convert_values(found, list[messages.ConversationEntry]),
-        running=[convert_values(turn.task, messages.RunningEntry) for turn in running],
+        running=[_describe_running(turn, messages.RunningEntry) for turn in running],
         damaged=[
             messages.DamagedFileEntry(file=name, reason=why)
             for name, why in archive.list_damages().items()
         ],
+    )
+
+
+@main_router.handles(messages.GetRunningTurns, lane=Lane.OWN_THREAD)
+def get_running_turns(
+    message: messages.GetRunningTurns, services: Services
+) -> messages.GetRunningTurnsReply:
+    """List what is at work, whoever has begun it; nothing is before the first turn."""
+    running: list[FollowedTurn] = []
+    services.agents.use_if_created(lambda agents: running.extend(agents.windows.list_running()))
+    names = {repo.path: repo.name for repo in services.repos.list_all()} if running else {}
+    return messages.GetRunningTurnsReply(
+        turns=[
+            _describe_running(turn, messages.RunningTurnEntry, repo_name=names[turn.folder])
+            for turn in running
+            if turn.folder in names
+        ]
     )
 
 
@@ -181,13 +207,13 @@ def begin_agent_turn(
 def follow_conversation(
     message: agent_turns.FollowConversation, session: Session
 ) -> Iterator[agent_turns.AgentPart | messages.ConversationPart | KernelError | None]:
-    """Stream the turn that an agent runs in a conversation, from its beginning."""
+    """Stream the turn that runs in a conversation, from its beginning."""
     turn = session.services.agent_windows().find(message.conversation_id)
     yield None
     if turn is None:
         yield messages.NOTHING_RUNS_PART
         return
-    yield agent_turns.TaskPart(content=turn.task.query)
+    yield agent_turns.TaskPart(content=turn.task.query, is_agent=_is_agent(turn))
     yield from _follow_turn(turn, session)
 
 
@@ -252,12 +278,23 @@ def undo_agent_session(
 
 
 def _follow_turn(turn: FollowedTurn, session: Session) -> Iterator[Any]:
-    """Yield the parts of an agent's turn, until its end or that of the window."""
+    """Yield the parts of a turn that goes on, until its end or that of the window."""
     part: Any = None
     for part in _build_parts(turn.follow(session.cancel)):
         yield part
     if not _is_done_part(part):
         yield messages.DETACHED_PART
+
+
+def _describe_running(turn: FollowedTurn, entry: type[Entry], **fields: str) -> Entry:
+    task = turn.task
+    return entry(
+        conversation_id=task.conversation_id, query=task.query, is_agent=_is_agent(turn), **fields
+    )
+
+
+def _is_agent(turn: FollowedTurn) -> bool:
+    return isinstance(turn.task, agent_turns.BeginAgentTurn)
 
 
 def _stream_turn(running: "RunningTurn[Any]") -> Iterator[Any]:

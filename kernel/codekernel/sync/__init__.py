@@ -12,6 +12,7 @@ Modules, in the order data meets them:
     own_agent.py     our own agent as a backend
     session_folder.py  questions about the folder of a session
     engine.py        AgentSessions of the kernel
+    question_turns.py  questions that are answered without their window
     conversation_turns.py  turns that windows begin, as sessions of the engine
     kernel_agents.py  opens the engine with the kinds of agents that there are
 """

@@ -1,4 +1,4 @@
-"""Turns that windows and terminals begin in conversations, as sessions of the engine."""
+"""Turns that windows and terminals begin in conversations: tasks as sessions of the engine."""
 
 import logging
 import os
@@ -19,9 +19,11 @@ from codekernel.domain.concurrency import Lazy
 from codekernel.domain.settings import ALLOW_TURN_OPTION, OWN_AGENT
 from codekernel.errors import KernelError, StorageError, WrongParam
 from codekernel.protocol.messages.agent_turns import BeginAgentTurn
+from codekernel.protocol.messages.conversation import BeginConversation
 from codekernel.runtime.agent_windows import FollowedTurn
 from codekernel.sync.engine import SyncEngine
 from codekernel.sync.own_agent import OwnAgentBackend
+from codekernel.sync.question_turns import QuestionTurns
 from codekernel.sync.turn_feed import TurnFeed, TurnFeeds
 
 logger = logging.getLogger(__name__)
@@ -45,9 +47,16 @@ class ConversationTurns:
     same, and its history is saved when there is room.
     """
 
-    def __init__(self, main: Lazy[AgentHost], in_memory: Lazy[AgentHost], feeds: TurnFeeds) -> None:
+    def __init__(
+        self,
+        main: Lazy[AgentHost],
+        in_memory: Lazy[AgentHost],
+        questions: QuestionTurns,
+        feeds: TurnFeeds,
+    ) -> None:
         self._main = main
         self._in_memory = in_memory
+        self._questions = questions
         self._feeds = feeds
 
     def begin(
@@ -57,8 +66,7 @@ class ConversationTurns:
 
         A task that runs is followed by the same request of a client that was disconnected.
         """
-        running = self._feeds.find(task.conversation_id)
-        if running and task.turn_key and running.task.turn_key == task.turn_key:
+        if running := self._find_repeated(task):
             return running
         actor = _make_actor(client)
         try:
@@ -91,13 +99,26 @@ class ConversationTurns:
             raise
         return accepted[0]
 
+    def begin_question(
+        self, asked: BeginConversation, folder: Path, *, is_mirrored: bool
+    ) -> FollowedTurn:
+        """Accept a question; raises as ``Conversations.begin`` does."""
+        running = self._find_repeated(asked)
+        return running or self._questions.begin(asked, folder, is_mirrored=is_mirrored)
+
+    def _find_repeated(self, asked: BeginAgentTurn | BeginConversation) -> TurnFeed | None:
+        """Return the turn that the same request has begun, of a client that was disconnected."""
+        running = self._feeds.find(asked.conversation_id)
+        is_same = running and asked.turn_key and running.task.turn_key == asked.turn_key
+        return running if is_same else None
+
     def find(self, conversation_id: int) -> FollowedTurn | None:
         """Return the turn that runs in a conversation."""
         return self._feeds.find(conversation_id)
 
-    def list_running(self, folder: Path) -> list[FollowedTurn]:
-        """Return the turns that run in a folder."""
-        return [feed for feed in self._feeds.list_all() if feed.folder == folder]
+    def list_running(self, folder: Path | None = None) -> list[FollowedTurn]:
+        """Return the turns that run in a folder, or in all."""
+        return [feed for feed in self._feeds.list_all() if folder in {None, feed.folder}]
 
     def decide(
         self,

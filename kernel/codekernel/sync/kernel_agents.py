@@ -33,6 +33,7 @@ from codekernel.sync.conversation_turns import AgentHost, ConversationTurns
 from codekernel.sync.database import SyncFolder
 from codekernel.sync.engine import EngineServices, SyncEngine
 from codekernel.sync.own_agent import OwnAgentBackend, OwnAgentServices
+from codekernel.sync.question_turns import QuestionTurns
 from codekernel.sync.turn_feed import TurnFeeds
 
 logger = logging.getLogger(__name__)
@@ -42,6 +43,9 @@ OpenForeignAgent = Callable[[AgentCommand], AgentBackend]
 
 # How often it is looked whether an earlier kernel's agents have ended.
 _RECOVERY_INTERVAL_SECONDS = 1.0
+
+# For a question that is stopped to save what was shown of its answer.
+_QUESTIONS_CLOSE_TIMEOUT_SECONDS = 2.0
 
 _NO_MODEL = "No chat model is set up: add one to conversationSettings.generationModel."
 
@@ -63,7 +67,10 @@ class KernelParts:
 
 
 class KernelAgents:
-    """The engine of a kernel, opened at its first use; safe to use from any thread."""
+    """The engine of a kernel, opened at its first use, and the questions that go on.
+
+    Safe to use from any thread.
+    """
 
     def __init__(self, parts: KernelParts) -> None:
         self.feeds = parts.feeds
@@ -72,7 +79,10 @@ class KernelAgents:
         self._folder = SyncFolder(parts.user_data.agent_folder)
         self._host = Lazy(self._open_host)
         self._in_memory = Lazy(lambda: self._make_host(is_private=True))
-        self.windows = ConversationTurns(self._host, self._in_memory, parts.feeds)
+        self._questions = QuestionTurns(
+            parts.conversations, self._open_repository, parts.feeds, parts.on_idle
+        )
+        self.windows = ConversationTurns(self._host, self._in_memory, self._questions, parts.feeds)
 
     def get_engine(self) -> SyncEngine:
         """Return the engine. Raises StorageError while an earlier kernel runs agents."""
@@ -91,11 +101,11 @@ class KernelAgents:
                 return
 
     def is_busy(self, *, is_retired: bool) -> bool:
-        """Return whether the kernel must stay for an agent.
+        """Return whether the kernel must stay for an agent, or for an answer.
 
         In a retired one nobody answers a permission, so that it is not waited for.
         """
-        return any(
+        return self._questions.is_busy or any(
             engine.runners.is_working if is_retired else engine.runners.is_busy
             for engine in self._list_engines()
         )
@@ -106,12 +116,14 @@ class KernelAgents:
             engine.runners.retire()
 
     def stop_folder(self, folder: Path, timeout_seconds: float) -> None:
-        """Stop the agents in a folder whose repository is deleted."""
+        """Stop the agents and answers in a folder whose repository is deleted."""
+        self._questions.stop_folder(folder, timeout_seconds)
         for engine in self._list_engines():
             engine.runners.stop_folder(folder, timeout_seconds)
 
     def close(self) -> None:
         """Interrupt the running turns and close the engine."""
+        self._questions.close(_QUESTIONS_CLOSE_TIMEOUT_SECONDS)
         for engine in self._list_engines():
             engine.close()
 

@@ -1,4 +1,4 @@
-"""What is shown of a running turn of our own agent, for any number of windows at any time."""
+"""What is shown of a running turn, for any number of windows at any time."""
 
 import threading
 from collections.abc import Iterator
@@ -8,13 +8,14 @@ from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.turn_events import (
     AgentMessageShown,
     PermissionRequested,
+    ShownEvent,
     TransientEvent,
     TurnDone,
-    TurnFailed,
 )
 from codekernel.protocol.messages.agent_turns import BeginAgentTurn
+from codekernel.protocol.messages.conversation import BeginConversation
 
-FeedEvent = TransientEvent | TurnFailed | TurnDone
+FeedEvent = TransientEvent | ShownEvent
 
 
 class TurnFeed:
@@ -23,7 +24,7 @@ class TurnFeed:
     A message that grows is repeated whole, so only its newest state is kept.
     """
 
-    def __init__(self, task: BeginAgentTurn, folder: Path) -> None:
+    def __init__(self, task: BeginAgentTurn | BeginConversation, folder: Path) -> None:
         self.task = task
         self.folder = folder
         self._events: list[FeedEvent] = []
@@ -108,7 +109,7 @@ class TurnFeeds:
         self._feeds: dict[int, TurnFeed] = {}
         self._lock = threading.Lock()
 
-    def open(self, task: BeginAgentTurn, folder: Path) -> TurnFeed:
+    def open(self, task: BeginAgentTurn | BeginConversation, folder: Path) -> TurnFeed:
         """Begin the feed of a turn."""
         with self._lock:
             feed = self._feeds[task.conversation_id] = TurnFeed(task, folder)

@@ -128,14 +128,46 @@ def test_too_many_conversations_at_a_time_are_refused(tab: Tab, server: ChatServ
 
 
 @pytest.mark.slow
-def test_a_tab_that_goes_stops_its_conversation(
-    browser: Browser, server: ChatServer, user_data: Path
+def test_an_answer_goes_on_when_its_tab_goes_and_another_one_follows_it(
+    browser: Browser, server: ChatServer
+) -> None:
+    go = threading.Event()
+    server.extend_script([delta("Well, "), WaitForEvent(go), delta("yes."), *end_reply()])
+    with browser.tab() as leaving:
+        leaving.open("demo")
+        leaving.converse(1, "Tell me", conversation=4)
+        leaving.read_on(1, lambda part: part["type"] == "answer")
+    with browser.tab() as coming:
+        asked = {"conversationId": 4, "query": "Tell me", "isAgent": False, "repoName": "demo"}
+        assert coming.call("getRunningTurns")["turns"] == [asked]
+        coming.open("demo")
+        coming.converse(2, "", conversation=4, isFollowed=True)
+        task = coming.read_on(2, lambda part: part["type"] == "task")
+        assert task == {"type": "task", "content": "Tell me", "isAgent": False}
+        go.set()
+        coming.send({"read": 2})
+        assert coming.read_on(2, to_the_end)["isEnd"]
+        assert answer(coming, 2) == "Well, yes."
+        assert coming.call("getRunningTurns")["turns"] == []
+        assert coming.call("getConversation", conversationId=4)["history"][0]["outcome"] == "done"
+
+
+@pytest.mark.slow
+def test_an_answer_without_a_tab_is_stopped_by_any_other(
+    browser: Browser, server: ChatServer
 ) -> None:
     server.extend_script([delta("Well, "), WaitForDisconnect()])
     with browser.tab() as leaving:
         leaving.open("demo")
         leaving.converse(1, "Tell me", conversation=4)
         leaving.read_on(1, lambda part: part["type"] == "answer")
+    with browser.tab() as coming:
+        coming.open("demo")
+        coming.converse(2, "", conversation=4, isFollowed=True)
+        coming.read_on(2, lambda part: part["type"] == "answer")
+        coming.send({"stop": 2})
+        coming.send({"read": 2})
+        coming.read_on(2, to_the_end)
     assert server.received[0].hung_up.wait(60)
 
 

@@ -228,7 +228,7 @@ export async function outlive(place, host, first) {
   await running(second);
 
   const third = await host.reopen();
-  await third.goto(address);
+  await third.goto(new URL('settings.html', address).href); // whatever page one comes back to
   await badge(third).click();
   await running(third);
   await writeFile(path.join(place.repo, 'go'), '');

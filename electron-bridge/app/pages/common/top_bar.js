@@ -7,7 +7,8 @@ import { currentPlace, opensPage, pageAddress } from './navigation.js';
 import { t } from './i18n.js';
 import { kernelState, onKernelState } from './kernel_state.js';
 import { html, nothing } from './lit.js';
-import { onRunning, runningTurns } from './running.js';
+import { onRunning } from './running.js';
+import { runningBadge } from './running_badge.js';
 import { onThemeChange } from './theme.js';
 import { toastFailure } from './toast.js';
 
@@ -64,23 +65,6 @@ function navLink(target) {
     @click=${opensPage(target, failing)}
     >${t(`bar.${target}`)}</a
   >`;
-}
-
-/** Answers and agents that are at work, wherever one is; it leads to one of them. */
-function runningBadge() {
-  const turns = runningTurns();
-  if (turns.length === 0) return nothing;
-  const { repoName, conversation } = turns[0];
-  const which = { repoName, part: 'talk', conversation };
-  const text = t('bar.running', { count: turns.length });
-  return html`<span class="visually-hidden" role="status">${text}</span
-    ><a
-      class="running-badge"
-      href=${pageAddress('repository', which)}
-      title=${turns.map((turn) => `${turn.repoName}: ${turn.topic}`).join('\n')}
-      @click=${opensPage('repository', { ...which, ...failing })}
-      ><span class="spinner" aria-hidden="true"></span>${text}</a
-    >`;
 }
 
 function stateBadge() {

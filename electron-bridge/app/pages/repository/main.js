@@ -6,12 +6,12 @@ import { onKernelState } from '../common/kernel_state.js';
 import { html, nothing } from '../common/lit.js';
 import { noteAddress } from '../common/navigation.js';
 import { noteOpened } from '../common/recent.js';
+import { onRunning, runningTurns } from '../common/running.js';
 import { mountIndex } from './index/index_view.js';
 import { StatusWatch } from './index/status_watch.js';
 import { statusLine } from './index/status_line.js';
 import { mountSearch } from './search/search_view.js';
 import { banner, insteadOfTabs, noRepository } from './session/banner.js';
-import { RunningWatch } from './session/running_watch.js';
 import { Session } from './session/session.js';
 import { Taskbar } from './session/taskbar.js';
 import { TABS, tabOf } from './session/tab_keys.js';
@@ -34,7 +34,6 @@ import { zh } from './texts/zh.js';
  * @property {Session} session
  * @property {StatusWatch} watch
  * @property {Viewer} viewer
- * @property {RunningWatch} running
  * @property {(tab: Tab, place?: TabPlace) => void} showTab
  * @property {(mention: string) => void} askAbout begins a question about a place, as `path:10-20`
  * @property {() => string} takeMention what a question is to be about, once
@@ -62,7 +61,6 @@ const MOUNTS = {
 export function mount(main, shell, { repoName = '' }) {
   const session = new Session(repoName);
   const watch = new StatusWatch(session);
-  const running = new RunningWatch(session);
   const taskbar = new Taskbar(watch);
   /** What the next question is to be about. */
   let mention = '';
@@ -72,7 +70,6 @@ export function mount(main, shell, { repoName = '' }) {
     session,
     watch,
     viewer: new Viewer(),
-    running,
     showTab,
     askAbout,
     takeMention,
@@ -99,7 +96,8 @@ export function mount(main, shell, { repoName = '' }) {
     if (!repoName) return noRepository();
     const instead = insteadOfTabs(session);
     if (instead) return instead;
-    return html`${banner(session)} ${tabList(current ?? 'search', running.turns.length, showTab)}
+    return html`${banner(session)}
+    ${tabList(current ?? 'search', runningTurns(repoName).length, showTab)}
     ${TABS.map(
       (tab) =>
         html`<section
@@ -186,9 +184,7 @@ export function mount(main, shell, { repoName = '' }) {
   session.onChange(draw);
   session.onChange(shell.draw);
   watch.onChange(shell.draw);
-  running.onChange(draw);
-  running.onChange(shell.draw);
-  const endKernelState = onKernelState(draw);
+  const ends = [onKernelState(draw), onRunning(draw), onRunning(shell.draw)];
 
   return {
     show: (place) => {
@@ -208,14 +204,14 @@ export function mount(main, shell, { repoName = '' }) {
       session.hide();
     },
     title: () => {
-      const count = running.turns.length > 0 ? `(${running.turns.length}) ` : '';
+      const { length } = runningTurns(repoName);
+      const count = length > 0 ? `(${length}) ` : '';
       return repoName ? `${count}${repoName} · codekernel` : t('session.noName');
     },
     middle,
     remove: () => {
-      endKernelState();
+      for (const end of ends) end();
       watch.end();
-      running.end();
       session.end();
     },
   };

@@ -21,6 +21,7 @@ export const CALLS = Object.freeze([
   'getGenerationModels',
   'getIndexes',
   'getKernelStatus',
+  'getRunningTurns',
   'searchRepos',
   'hasApiKey',
   'openRepo',
@@ -28,6 +29,9 @@ export const CALLS = Object.freeze([
   'converse',
   'search',
   'findNames',
+  'getCalls',
+  'getImpact',
+  'getLineHistory',
   'getChunksInfo',
   'getIndexStatus',
   'allowEndpoint',
@@ -63,4 +67,5 @@ export const CALL_TIMEOUT_SECONDS = 60;
 /** For a reply that takes longer. @type {Readonly<Record<string, number>>} */
 export const SLOW_CALL_TIMEOUT_SECONDS = Object.freeze({
   getChunksInfo: 600,
+  getImpact: 300,
 });

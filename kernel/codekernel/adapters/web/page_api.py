@@ -44,11 +44,14 @@ _CALLS = {
         " checkSettings updateSettings getModels getAvailableHardware setApiKey testApi"
         " getModelPresets listEndpointModels findLocalServers"
     ),
-    (CallTarget.KERNEL, _ALL): "getGenerationModels getIndexes getKernelStatus searchRepos",
+    (CallTarget.KERNEL, _ALL): (
+        "getGenerationModels getIndexes getKernelStatus getRunningTurns searchRepos"
+    ),
     (CallTarget.BRIDGE, _MAIN): "hasApiKey",
     (CallTarget.BRIDGE, _REPOSITORY): "openRepo closeRepo converse",
     (CallTarget.SESSION, _REPOSITORY): (
-        "search findNames getChunksInfo getIndexStatus allowEndpoint getIndexMap pauseIndexing"
+        "search findNames getCalls getImpact getLineHistory getChunksInfo getIndexStatus"
+        " allowEndpoint getIndexMap pauseIndexing"
         " getSkippedFiles readLines getApiUsage getConversations getConversation"
         " deleteConversation answerPermission undoAgentTurn getPermissionRules"
         " deletePermissionRule forkConversation"
@@ -95,8 +98,9 @@ STABLE_AFTER_SECONDS = 60
 
 # Front ends of this protocol wait so long for a reply.
 CALL_TIMEOUT_SECONDS = 60
-# Reads a whole repository; the reply alone may be hundreds of megabytes.
-SLOW_CALL_TIMEOUT_SECONDS = {"getChunksInfo": 600}
+# These read a whole repository: the first question about impact the calls of every file, the other
+# one all chunks, and its reply alone may be hundreds of megabytes.
+SLOW_CALL_TIMEOUT_SECONDS = {"getChunksInfo": 600, "getImpact": 300}
 
 # Pages get scripts and styles of their own only, and talk to nothing but their host. `blob:` and
 # `data:` images are for charts and icons that a page draws itself.

@@ -48,7 +48,6 @@ class WebClient:
         self._sessions = sessions
         self._host = host
         self._conversations: dict[int, tuple[ConversationStream, Callable[[], None]]] = {}
-        self._agent_keys: set[int] = set()  # those of agents
         # The openRepo that runs, or ran last; only the thread that reads from the tab sets it.
         self._opening: Future[None] = Future()
         self._opening.set_result(None)
@@ -76,17 +75,10 @@ class WebClient:
             self._changed.notify_all()
 
     def disconnect(self) -> None:
-        """Stop the questions of a tab that is gone, and let its session linger; agents go on."""
+        """Let the session of a tab that is gone linger; answers and agents go on."""
         with self._changed:
             self._is_gone = True
-            stops = [
-                stop
-                for key, (_, stop) in self._conversations.items()
-                if key not in self._agent_keys
-            ]
             self._changed.notify_all()
-        for stop in stops:
-            stop()
         self._sessions.detach(self.outbox)
         self.outbox.close()
 
@@ -185,7 +177,6 @@ class WebClient:
             with self._changed:
                 if self._conversations.pop(key, None):
                     session.answer_count -= 1
-                self._agent_keys.discard(key)
 
         stream = ConversationStream(key, self.outbox.put, forget)
         with self._changed:
@@ -193,8 +184,6 @@ class WebClient:
                 raise CallFailed(kernel_client.FORBIDDEN, "Too many conversations at a time.")
             self._conversations[key] = (stream, stop)
             session.answer_count += 1
-            if question.get("isAgent") is True or question.get("isFollowed") is True:
-                self._agent_keys.add(key)
         try:
             self._kernel.send_request(session_id, *_build_begin(question), stream.on_reply)
         except CallFailed:
@@ -232,7 +221,7 @@ def _build_begin(question: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     fields = {name: question.get(name) for name in ("modelName", "conversationId", "query")}
     fields["turnKey"] = secrets.token_hex(16)
     if question.get("isAgent") is not True:
-        return "beginConversation", fields
+        return "beginConversation", {**fields, "goesOn": True}
     return "beginAgentTurn", {**fields, "reviews": question.get("reviews") is True}
 
 

@@ -45,7 +45,7 @@ class BeginAgentTurn(Message, frozen=True, tag="beginAgentTurn"):
 
 
 class FollowConversation(Message, frozen=True, tag="followConversation"):
-    """Show the agent's turn that runs in a conversation: everything so far, then what comes."""
+    """Show the turn that runs in a conversation: everything so far, then what comes."""
 
     conversation_id: ConversationId
 
@@ -206,9 +206,10 @@ class ToolDataPart(ReplyData, frozen=True, tag_field="type", tag="toolData"):
 
 
 class TaskPart(ReplyData, frozen=True, tag_field="type", tag="task"):
-    """The first ``data`` of a reply to ``followConversation``: what the agent was given to do."""
+    """The first ``data`` of a reply to ``followConversation``: what was asked, and of whom."""
 
     content: str
+    is_agent: bool
 
 
 AgentPart = (

@@ -18,6 +18,7 @@ SCORE_DIGITS = 4
 class BeginConversation(Message, frozen=True, tag="beginConversation"):
     """Ask a question; the answer is streamed as replies to this one request.
 
+    ``goesOn``: it is answered without the window, which may come back with followConversation.
     ``turnKey``: an id of the client's own, by which a request that is sent again is known.
     """
 
@@ -25,6 +26,7 @@ class BeginConversation(Message, frozen=True, tag="beginConversation"):
     conversation_id: ConversationId
     query: str
     turn_key: TurnKey = ""
+    goes_on: bool = False
 
 
 class StopConversation(Message, frozen=True, tag="stopConversation"):
@@ -59,10 +61,27 @@ class DamagedFileEntry(ReplyData, frozen=True):
 
 
 class RunningEntry(ReplyData, frozen=True):
-    """A conversation in which an agent works, and its task."""
+    """A conversation in which something is at work, and what was asked."""
 
     conversation_id: int
     query: str
+    is_agent: bool
+
+
+class GetRunningTurns(Message, frozen=True, tag="getRunningTurns"):
+    """List what is at work in all repositories; an addition to the document."""
+
+
+class RunningTurnEntry(RunningEntry, frozen=True):
+    """The same, with its repository."""
+
+    repo_name: str
+
+
+class GetRunningTurnsReply(ReplyData, frozen=True):
+    """Those of repositories that are registered, oldest first."""
+
+    turns: list[RunningTurnEntry]
 
 
 class GetConversationsReply(ReplyData, frozen=True, omit_defaults=True):
@@ -142,10 +161,10 @@ FAILED_PART = ConversationPart(
     type="done", outcome="failed", citations=[], masked=0, usage=SpentEntry(0, 0)
 )
 
-# Ends the stream of a window that is closed; the agent works on.
+# Ends the stream of a window that is closed; the turn goes on.
 DETACHED_PART = ConversationPart(type="done", outcome="detached")
 
-# The only part of ``followConversation`` where no agent works.
+# The only part of ``followConversation`` where nothing is at work.
 NOTHING_RUNS_PART = ConversationPart(type="done", outcome="idle")
 
 

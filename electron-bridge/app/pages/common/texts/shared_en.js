@@ -14,6 +14,8 @@ export const sharedEn = {
   'act.choose': 'Choose…',
 
   'bar.running': '{count} at work',
+  'bar.agent': 'agent',
+  'bar.answer': 'answer',
   'bar.skip': 'Skip to content',
   'bar.navigation': 'Pages',
   'bar.repos': 'Repositories',

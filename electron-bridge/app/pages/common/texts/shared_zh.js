@@ -14,6 +14,8 @@ export const sharedZh = {
   'act.choose': '选择…',
 
   'bar.running': '{count} 项进行中',
+  'bar.agent': '代理',
+  'bar.answer': '回答',
   'bar.skip': '跳到正文',
   'bar.navigation': '页面',
   'bar.repos': '代码库',

@@ -10,7 +10,15 @@ import {
   mergeUndone,
 } from './agent_run.js';
 import { AnswerBody } from './answer_body.js';
-import { markFailed, fromHistory, isRunning, newTurn, shownFiles, applyPart } from './turns.js';
+import {
+  applyPart,
+  beginFollowed,
+  fromHistory,
+  isRunning,
+  markFailed,
+  newTurn,
+  shownFiles,
+} from './turns.js';
 
 /** @typedef {import('./turns.js').Turn} Turn */
 /** @typedef {{ turn: Turn, body: AnswerBody, work: AgentBody }} Shown */
@@ -49,6 +57,12 @@ export class Conversation {
     return last !== undefined && isRunning(last.turn);
   }
 
+  /** As the badge names it while it is at work. */
+  get entry() {
+    const isAgent = Boolean(this.turns.at(-1)?.turn.agent);
+    return { conversation: this.id, topic: this.topic, isAgent };
+  }
+
   /** Load the earlier turns. */
   async load() {
     this.isLoading = true;
@@ -83,11 +97,9 @@ export class Conversation {
     await this.#run(shown, { modelName, conversationId: this.id, query, isAgent, reviews });
   }
 
-  /** Show the turn that an agent works on here, from its beginning. */
+  /** Show what is at work here, from its beginning. */
   async follow() {
-    const shown = this.#shown(
-      newTurn({ query: '', modelName: '', time: Date.now(), isAgent: true }),
-    );
+    const shown = this.#shown(newTurn({ query: '', modelName: '', time: Date.now() }));
     const question = { modelName: '', conversationId: this.id, query: '', isFollowed: true };
     await this.#run(shown, question);
     if (shown.turn.query) return;
@@ -178,7 +190,7 @@ export class Conversation {
     if (isStopping && isRunning(turn)) turn.state = 'stopping';
     if (part.type === 'answer') body.add(part.content);
     if (part.type === 'task') {
-      turn.query = part.content;
+      beginFollowed(turn, part);
       this.topic ||= part.content;
     }
     if (turn.agent && part.type === 'permissionAnswered') {

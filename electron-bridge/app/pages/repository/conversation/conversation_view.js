@@ -5,6 +5,7 @@ import { makeRenderer } from '../../common/renderer.js';
 import { onLanguageChange, t } from '../../common/i18n.js';
 import { icon } from '../../common/icons.js';
 import { html, nothing, ref, repeat } from '../../common/lit.js';
+import { setOwnTurns } from '../../common/running.js';
 import { failureState, loadingState } from '../../common/states.js';
 import { toast, toastFailure } from '../../common/toast.js';
 import { onGrammar } from '../code/grammars.js';
@@ -156,7 +157,10 @@ export function mountConversation(container, page) {
   function noteState() {
     const { current, answering } = talk;
     page.note('talk', { conversation: current.turns.length > 0 ? current.id : undefined });
-    page.running.setOwn(answering.map(({ id, topic }) => ({ conversation: id, topic })));
+    setOwnTurns(
+      page.repoName,
+      answering.map(({ entry }) => entry),
+    );
   }
 
   /** @returns {'ready' | 'answering' | 'stopping'} */

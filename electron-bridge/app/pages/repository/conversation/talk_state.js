@@ -35,13 +35,13 @@ export class TalkState {
   facts = new ModelFacts();
   /** The turn whose question is written anew. @type {Turn | null} */
   edited = null;
-  /** Those in which an agent works, whoever has begun it. @type {Set<number>} */
+  /** Those in which something is at work, whoever has begun it. @type {Set<number>} */
   #working = new Set();
   /** Those with a running turn, and the one that is shown. @type {Map<number, Conversation>} */
   #open = new Map();
   #hasComeBack = false;
   #noteListed = () => {};
-  /** An address can name a conversation before the kernel has said where agents work. */
+  /** An address can name a conversation before the kernel has said what is at work. */
   #listed = new Promise((resolve) => {
     this.#noteListed = () => resolve(null);
   });
@@ -127,7 +127,7 @@ export class TalkState {
     this.callbacks.changed();
   }
 
-  /** Read its history, then follow the agent that works there. @param {Conversation} conversation */
+  /** Read its history, then follow what is at work there. @param {Conversation} conversation */
   async #load(conversation) {
     await Promise.all([conversation.load(), this.#listed]);
     if (conversation !== this.current || !this.#working.has(conversation.id)) return;
@@ -219,7 +219,7 @@ export class TalkState {
     this.callbacks.draw();
   }
 
-  /** A page that was loaded again shows the agent that works, unless its address says otherwise. */
+  /** A page that was loaded again shows what is at work, unless its address says otherwise. */
   #comeBack() {
     const [id] = this.#working;
     const isElsewhere = this.#open.has(this.current.id) || this.draft !== '';

@@ -47,6 +47,17 @@ export function newTurn({ query, modelName, time, isAgent = false }) {
 }
 
 /**
+ * A turn that is followed turns out to be this one.
+ *
+ * @param {Turn} turn
+ * @param {import('../../../../types/protocol.d.ts').TaskPart} task
+ */
+export function beginFollowed(turn, { content, isAgent }) {
+  turn.query = content;
+  turn.agent = isAgent ? newRun() : null;
+}
+
+/**
  * The turn after a part of the answer; the same object, for it may be long. What an agent says is
  * taken by its run.
  *
@@ -164,6 +175,6 @@ export function shownFiles({ rounds }) {
 /** @param {string | undefined} outcome */
 function stateOf(outcome) {
   if (outcome === 'stopped' || outcome === 'failed' || outcome === 'interrupted') return outcome;
-  if (outcome === 'detached') return 'interrupted'; // for this window; the agent works on
+  if (outcome === 'detached') return 'interrupted'; // for this window; the turn goes on
   return 'done';
 }

@@ -10,6 +10,7 @@ const KEYS = Object.freeze([
   ['Enter', 'open'],
   ['Ctrl/⌘ Enter', 'edit'],
   ['→ ←', 'expand'],
+  ['i', 'insight'],
   ['c', 'copy'],
   ['a', 'ask'],
   ['Ctrl/⌘ K', 'palette'],

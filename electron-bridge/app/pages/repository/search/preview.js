@@ -46,6 +46,21 @@ export class Preview {
     this.#timer = setTimeout(() => shown && this.#viewer.open(shown), DELAY_MS);
   }
 
+  /**
+   * Show what is known of a place; false if there is no room for it here.
+   *
+   * @param {Shown} shown
+   */
+  inspect(shown) {
+    if (!this.isOpen) return false;
+    this.element.hidden = false;
+    this.#shown = shown;
+    clearTimeout(this.#timer);
+    this.#viewer.open(shown);
+    this.#viewer.toggleInsight();
+    return true;
+  }
+
   toggle() {
     this.#isWanted = !this.#isWanted;
     savePreference('search.preview', this.#isWanted ? 'on' : 'off');

@@ -12,12 +12,14 @@ export class ResultActions {
   /**
    * @param {import('./search_state.js').SearchState} state
    * @param {import('../main.js').Page} page
-   * @param {(result: SearchResult) => void} show one of this repository
+   * @param {{ show: (result: SearchResult) => void, inspect: (result: SearchResult) => void }} how
+   *   one of this repository is shown: its source, or what is known of it
    */
-  constructor(state, page, show) {
+  constructor(state, page, { show, inspect }) {
     this.state = state;
     this.page = page;
     this.show = show;
+    this.showInsight = inspect;
   }
 
   /** Whether it is of another repository. @param {SearchResult} result */
@@ -54,6 +56,13 @@ export class ResultActions {
     this.page.askAbout(openedText(result));
   }
 
+  /** Callers, tests and commits. @param {SearchResult} result */
+  inspect(result) {
+    this.state.note();
+    if (this.isElsewhere(result)) this.open(result);
+    else this.showInsight(result);
+  }
+
   /** @param {SearchResult} result */
   edit(result) {
     this.state.note();
@@ -74,6 +83,7 @@ export class ResultActions {
     if (key === 'Enter' && hasCommand) this.edit(result);
     else if (key === 'Enter' && !isOnButton) this.open(result);
     else if (key === 'c' && !hasCommand && !altKey) this.copy(result);
+    else if (key === 'i' && !hasCommand && !altKey) this.inspect(result);
     else if (key === 'a' && !hasCommand && !altKey && this.canAsk(result)) this.ask(result);
     else return false;
     return true;

@@ -26,6 +26,7 @@ import { firstLines } from './snippet.js';
  * @property {() => void} showFile all results of the file
  * @property {() => void} open
  * @property {() => void} [ask] a question about it, if it can be named in one
+ * @property {() => void} inspect what is known of it
  * @property {() => void} edit
  * @property {() => void} copy
  */
@@ -71,6 +72,7 @@ export function resultCard(row, context) {
                 })
               : nothing
           }
+          ${actionButton('graph', t('insight.hint'), tab, context.inspect)}
           ${context.ask ? actionButton('question', t('result.ask'), tab, context.ask) : nothing}
           ${actionButton('copy', t('result.copy'), tab, context.copy)}
           ${hasEditor() && !context.repoName ? actionButton('external', t('editor.open'), tab, context.edit) : nothing}

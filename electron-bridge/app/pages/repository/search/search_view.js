@@ -44,9 +44,12 @@ export function mountSearch(container, page) {
   const state = new SearchState(page.repoName, { changed, found });
   const preview = new Preview(() => draw());
   const tips = new FirstTips(() => drawAround());
-  const actions = new ResultActions(state, page, (result) => {
-    note(openedText(result), { isNew: true });
-    view(result);
+  const actions = new ResultActions(state, page, {
+    show: (result) => {
+      note(openedText(result), { isNew: true });
+      view(result);
+    },
+    inspect,
   });
   const scopePicker = new ScopePicker(page.repoName, {
     changed: () => draw(),
@@ -237,6 +240,7 @@ export function mountSearch(container, page) {
       },
       open: () => actions.open(result),
       ask: actions.canAsk(result) ? () => actions.ask(result) : undefined,
+      inspect: () => actions.inspect(result),
       edit: () => actions.edit(result),
       copy: () => actions.copy(result),
     };
@@ -253,6 +257,13 @@ export function mountSearch(container, page) {
     page.viewer.onClose = () => {
       if (isShown) note(preview.isOpen && list.active ? openedText(list.active.result) : undefined);
     };
+  }
+
+  /** In the preview, if that is there. @param {SearchResult} result */
+  function inspect(result) {
+    if (preview.inspect(shownOf(result))) return;
+    actions.open(result);
+    page.viewer.toggleInsight();
   }
 
   /**

@@ -3,10 +3,13 @@
 import { copyText } from '../../common/copy_text.js';
 import { onLanguageChange } from '../../common/i18n.js';
 import { kernel } from '../../common/kernel.js';
+import { openedText } from '../../common/page_address.js';
 import { nothing, render } from '../../common/lit.js';
 import { onGrammar } from '../code/grammars.js';
 import { openInEditor } from './editor.js';
 import { pagesAround } from './file_pages.js';
+import { Insight } from './insight.js';
+import { focusInsight } from './insight_keys.js';
 import { viewerTemplate } from './viewer_template.js';
 
 /**
@@ -29,6 +32,10 @@ const AROUND = 60;
 const MAX_LINES_ABOVE = 340;
 /** A hit of thousands of lines is shown from its beginning. */
 const MAX_LINES_AT_FIRST = 400;
+/** A key that is held down passes many places; the one where it stops is asked about. */
+const INSIGHT_DELAY_MS = 200;
+/** A name that may be asked about: not a sentence that happens to be selected. */
+const NAME = /^[\p{L}_$][\p{L}\p{N}_$.:]{0,99}$/u;
 
 export class Viewer {
   /** @type {Shown | null} */
@@ -40,7 +47,15 @@ export class Viewer {
   /** @type {unknown} */
   failure = null;
   isLoading = false;
+  /** What is known of the place, while that is shown. @type {Insight | null} */
+  insight = null;
+  /** Where one was before a way of the insight was gone. @type {Shown[]} */
+  #trail = [];
   #number = 0;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #asking;
+  /** What had the keys before they went to the insight. @type {HTMLElement | null} */
+  #beforeInsight = null;
   /** @type {HTMLDialogElement | null} */
   #dialog = null;
   /** @type {HTMLElement | null} */
@@ -63,6 +78,14 @@ export class Viewer {
 
   /** @param {Shown} shown */
   async open(shown) {
+    this.#trail = [];
+    clearTimeout(this.#asking);
+    if (this.insight) this.#asking = setTimeout(() => this.#askAbout(shown), INSIGHT_DELAY_MS);
+    await this.#load(shown);
+  }
+
+  /** @param {Shown} shown */
+  async #load(shown) {
     this.shown = shown;
     this.pages = [];
     this.failure = null;
@@ -71,7 +94,7 @@ export class Viewer {
     const isNear = shown.beginLine <= MAX_LINES_ABOVE;
     const begin = isNear ? 0 : shown.beginLine - AROUND;
     const end = Math.min(shown.endLine, shown.beginLine + MAX_LINES_AT_FIRST) + AROUND;
-    if (await this.#load(begin, end, 'below')) this.#scrollToHit();
+    if (await this.#read(begin, end, 'below')) this.#scrollToHit();
   }
 
   close() {
@@ -90,12 +113,12 @@ export class Viewer {
   async loadAbove() {
     const scroller = this.#scroller();
     const before = scroller ? scroller.scrollHeight - scroller.scrollTop : 0;
-    await this.#load(Math.max(0, this.begin - STEP), this.begin, 'above');
+    await this.#read(Math.max(0, this.begin - STEP), this.begin, 'above');
     if (scroller) scroller.scrollTop = scroller.scrollHeight - before;
   }
 
   async loadBelow() {
-    await this.#load(this.end, this.end + STEP, 'below');
+    await this.#read(this.end, this.end + STEP, 'below');
   }
 
   /**
@@ -108,6 +131,76 @@ export class Viewer {
     const { filePath } = this.shown;
     const endLine = Math.min(Math.floor(number), this.lineCount);
     this.open({ filePath, beginLine: endLine - 1, endLine });
+  }
+
+  /** Whether there is a place to go back to. */
+  get hasTrail() {
+    return this.#trail.length > 0;
+  }
+
+  /** To where one was before `follow`. */
+  back() {
+    const before = this.#trail.pop();
+    if (before) this.#load(before);
+  }
+
+  /**
+   * Go to a place that the insight names, which stays as it is.
+   *
+   * @param {{ filePath: string, firstLine: number, lastLine: number }} place
+   */
+  follow({ filePath, firstLine, lastLine }) {
+    if (this.shown) this.#trail.push(this.shown);
+    this.#load({ filePath, beginLine: firstLine - 1, endLine: lastLine });
+  }
+
+  /** Show what is known of the selected name, else of these lines; again, and it is gone. */
+  toggleInsight() {
+    const place = this.selectedName() || this.#place();
+    if (this.insight && place === this.insight.place) {
+      this.closeInsight();
+      return;
+    }
+    this.#beforeInsight = /** @type {HTMLElement | null} */ (document.activeElement);
+    this.showInsight(place);
+    focusInsight(this.#container()?.querySelector('.insight'));
+  }
+
+  /** @param {string} [place] */
+  showInsight(place = this.#place()) {
+    this.insight ??= new Insight(() => this.#draw());
+    this.insight.ask(place);
+    this.#draw();
+  }
+
+  closeInsight() {
+    this.insight = null;
+    this.#draw();
+    this.leaveInsight();
+  }
+
+  /** The keys go to where they were before. */
+  leaveInsight() {
+    const before = this.#beforeInsight;
+    if (before?.isConnected) before.focus();
+    else this.#scroller()?.focus();
+  }
+
+  /** The name that is selected in the code, if it is one. */
+  selectedName() {
+    const selection = document.getSelection();
+    const isHere = this.#scroller()?.contains(selection?.anchorNode ?? null);
+    const text = isHere ? String(selection).trim() : '';
+    return NAME.test(text) ? text : '';
+  }
+
+  /** @param {Shown} shown */
+  #askAbout(shown) {
+    this.insight?.ask(openedText(shown));
+  }
+
+  #place() {
+    return this.shown ? openedText(this.shown) : '';
   }
 
   edit() {
@@ -132,7 +225,7 @@ export class Viewer {
    * @param {number} endLine
    * @param {'above' | 'below'} where
    */
-  async #load(beginLine, endLine, where) {
+  async #read(beginLine, endLine, where) {
     const { shown } = this;
     if (!shown) return false;
     this.#number += 1;
@@ -181,6 +274,7 @@ export class Viewer {
     this.#dialog = null;
     this.shown = null;
     this.pages = [];
+    if (!this.pane) this.insight = null;
     if (this.pane) render(nothing, this.pane);
     if (this.#before?.isConnected) this.#before.focus({ preventScroll: true });
     this.onClose?.();

@@ -7,6 +7,7 @@ import { failureState, loadingState } from '../../common/states.js';
 import { colouredLines } from '../code/colours.js';
 import { numberedLines } from '../code/code_lines.js';
 import { isChanged, linesOfPage } from './file_pages.js';
+import { insightView } from './insight_view.js';
 import { hasEditor } from './editor.js';
 import { lineRange, pathText } from './file_path.js';
 
@@ -23,12 +24,22 @@ export function viewerTemplate(viewer, shown) {
     @keydown=${(/** @type {KeyboardEvent} */ event) => keys(event, viewer)}
   >
     <header class="viewer-head">
+      ${viewer.hasTrail ? backButton(viewer) : nothing}
       <h2 class="viewer-title" id=${viewer.titleId}>
         ${pathText(shown.filePath)}<span class="path-lines"
           >:${lineRange(shown.beginLine, shown.endLine)}</span
         >
       </h2>
       <div class="viewer-actions">
+        <button
+          class="button small"
+          type="button"
+          title=${t('insight.hint')}
+          aria-expanded=${String(viewer.insight !== null)}
+          @click=${() => viewer.toggleInsight()}
+        >
+          ${icon('graph')} ${t('insight.title')}
+        </button>
         ${
           hasEditor()
             ? html`<button class="button small" type="button" @click=${() => viewer.edit()}>
@@ -53,8 +64,17 @@ export function viewerTemplate(viewer, shown) {
       </div>
     </header>
     ${notices(viewer, shown)}
-    <div class="viewer-code code" tabindex="0" role="region" aria-label=${shown.filePath}>
-      ${content(viewer, shown)}
+    <div class="viewer-middle">
+      <div
+        class="viewer-code code"
+        tabindex="0"
+        role="region"
+        aria-label=${shown.filePath}
+        @dblclick=${() => viewer.insight && askSelected(viewer)}
+      >
+        ${content(viewer, shown)}
+      </div>
+      ${viewer.insight ? insight(viewer, viewer.insight) : nothing}
     </div>
     <div class="viewer-foot faint">
       <span role="status"
@@ -71,6 +91,38 @@ export function viewerTemplate(viewer, shown) {
       ${viewer.lineCount > 0 ? goToLine(viewer) : nothing}
     </div>
   </div>`;
+}
+
+/** @param {Viewer} viewer */
+function backButton(viewer) {
+  return html`<button
+    class="button small quiet icon"
+    type="button"
+    aria-label=${t('insight.back')}
+    title=${`${t('insight.back')} (b)`}
+    @click=${() => viewer.back()}
+  >
+    ${icon('chevron-left')}
+  </button>`;
+}
+
+/**
+ * @param {Viewer} viewer
+ * @param {import('./insight.js').Insight} known
+ */
+function insight(viewer, known) {
+  return insightView(known, {
+    open: (place) => viewer.follow(place),
+    ask: (place) => viewer.showInsight(place),
+    leave: () => viewer.leaveInsight(),
+    close: () => viewer.closeInsight(),
+  });
+}
+
+/** @param {Viewer} viewer */
+function askSelected(viewer) {
+  const name = viewer.selectedName();
+  if (name) viewer.showInsight(name);
 }
 
 /** @param {Viewer} viewer */
@@ -176,6 +228,8 @@ function keys(event, viewer) {
   else if (isTyping(event)) return;
   else if (event.key === 'c' && !hasCommand && !event.altKey) viewer.copyPlace();
   else if (event.key === 'g' && !hasCommand && !event.altKey) focusGoTo(event);
+  else if (event.key === 'i' && !hasCommand && !event.altKey) viewer.toggleInsight();
+  else if (event.key === 'b' && !hasCommand && !event.altKey) viewer.back();
   else return;
   event.preventDefault();
 }

@@ -1,0 +1,30 @@
+/** Chinese: what is known of a place in the code. */
+
+/** @type {import('../../common/text_format.js').Texts} */
+export const insightZh = {
+  'insight.title': '影响与历史',
+  'insight.hint': '这些行的调用者、被调用者、测试和提交（i）',
+  'insight.place': '查看：名称、路径:行 或 路径:首行-末行；回车查询',
+  'insight.close': '关闭影响与历史',
+  'insight.back': '返回',
+  'insight.definitions': '此处的定义',
+  'insight.callers': '调用者',
+  'insight.callees': '调用了',
+  'insight.tests': '会执行到它的测试',
+  'insight.commits': '这些行背后的提交',
+  'insight.none': '没有已知的。',
+  'insight.reading': '正在读取调用关系…',
+  'insight.asking': '正在询问 git…',
+  'insight.noCode': '这里没有定义。',
+  'insight.noHistory': 'git 没有这里的历史。',
+  'insight.likely': '很可能',
+  'insight.possible': '可能',
+  'insight.away': '相隔 {count} 次调用',
+  'insight.more': '还有 {count} 个',
+  'insight.weak': '还有 {count} 个证据较弱的',
+  'insight.behind': '还有 {count} 个文件尚未读取。',
+  'insight.lines': '{count} 行',
+  'insight.uncommitted': '{count} 行尚未提交。',
+  'insight.moreCommits': '还有更早的提交。',
+  'key.insight': '它的调用者、测试和提交',
+};
