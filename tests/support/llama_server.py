@@ -51,6 +51,8 @@ def serve(file: str) -> None:
     parameters.verbosity = -1
     parameters.warmup = False
     parameters.n_ctx, parameters.n_parallel = 2048, 4
+    # Else texts of one batch are cut where the shorter ones end, and the mean is that of the rest.
+    parameters.kv_unified = True
     parameters.n_batch = parameters.n_ubatch = 512
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     server = library.Server(parameters)
