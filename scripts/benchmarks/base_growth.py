@@ -90,10 +90,13 @@ def build(place: BasePlace, roots: Sequence[Path], workers: int) -> None:
         builder = BaseBuilder(place, model, Performance(), engine, steps.enter)
         built = builder.build(find_sources([("", root) for root in roots]))
         steps.end()
-    assert not built.problems, built.problems
+    if built.problems:
+        raise SystemExit(str(built.problems))
     chunks = built.manifest.chunks
     parts = sum(len(each.parts) for each in built.manifest.repositories)
-    print(f"{len(roots)} repositories, {chunks} chunks, {parts} parts; built now {built.parts_built}")
+    print(
+        f"{len(roots)} repositories, {chunks} chunks, {parts} parts; built now {built.parts_built}"
+    )
     if built.parts_built:
         used = steps.taken["indexing"][2] * parts / built.parts_built
         print(f"CPU of the workers: {1e6 * used / chunks:.0f} us a chunk")

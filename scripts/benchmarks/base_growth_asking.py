@@ -16,18 +16,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
 
 import numpy as np
+import psutil
 import scale_tree
 from build_steps import print_load
 from clients_place import ROOT  # noqa: F401 - where the kernel is found
+from codekernel.base.base_place import BasePlace
+from codekernel.base.base_reader import BaseRepositoryReader, Deadline, open_base
+from codekernel.base.base_session import BaseSession
+from codekernel.base.whole_base import WholeBase, WholeBaseSearcher
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
+from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
 from codekernel.search.filters import Filters
+from codekernel.search.pipeline import Searcher
+from codekernel.storage.base.base_table import BaseTable
 from codekernel.storage.lexical_index import stem_terms
 from support.slow_proxy import SlowProxy
+from team_base import MODEL, make_place, measure_share, overlay, plan_default
 from verdicts import verdict, verdict_at_least
 
 HITS, CANDIDATES, MEASURED, RECALLED, STARTS = 10, 500, 100, 30, 3
@@ -38,7 +46,7 @@ MAX_COLD_SECONDS, MAX_WARM_SECONDS, MIN_RECALL = 2.5, 0.25, 0.95
 KINDS = ("cold", "prewarmed")
 
 
-def ask_base(place: Any, endpoint: str, root: Path) -> bool:
+def ask_base(place: BasePlace, endpoint: str, root: Path) -> bool:
     """Print the figures; true if the targets are met."""
     met = measure_starts("loopback", endpoint, root.name)
     with SlowProxy(endpoint, DELAY_SECONDS) as proxy:
@@ -58,7 +66,8 @@ def measure_starts(way: str, endpoint: str, label: str, proxy: SlowProxy | None 
             before = (proxy.requests, proxy.response_bytes) if proxy else (0, 0)
             command = [sys.executable, __file__, endpoint, label, kind]
             child = subprocess.run(command, capture_output=True, text=True, check=False)
-            assert child.returncode == 0, child.stderr
+            if child.returncode:
+                raise SystemExit(child.stderr)
             rows.append(json.loads(child.stdout))
             if proxy:
                 traffic.append((proxy.requests - before[0], proxy.response_bytes - before[1]))
@@ -69,19 +78,14 @@ def measure_starts(way: str, endpoint: str, label: str, proxy: SlowProxy | None 
             print(f"  {requests:.0f} requests, {size / 1e6:.1f} MB in all", flush=True)
         if not proxy:
             seconds = said["opened s"] + said["first answer s"]
-            met &= verdict(f"{kind} first answer, opening included", seconds, MAX_COLD_SECONDS, " s")
+            met &= verdict(
+                f"{kind} first answer, opening included", seconds, MAX_COLD_SECONDS, " s"
+            )
     return met
 
 
-def measure_searches(place: Any, root: Path) -> bool:
+def measure_searches(place: BasePlace, root: Path) -> bool:
     """Ask one open repository over the base, and the whole base, by the pipeline of the kernel."""
-    from codekernel.base.base_reader import open_base
-    from codekernel.base.base_session import BaseSession
-    from codekernel.base.whole_base import WholeBase, WholeBaseSearcher
-    from codekernel.indexing.repository_index import RepositoryIndex
-    from codekernel.search.pipeline import Searcher
-    from team_base import MODEL, overlay, plan_default
-
     pool, base, met = ModelPool(), open_base(place), True
     session = BaseSession(root, lambda it: overlay(base, it))
     queries = scale_tree.queries(2 * MEASURED)
@@ -91,13 +95,14 @@ def measure_searches(place: Any, root: Path) -> bool:
             index.start(plan_default())
             while not index.is_idle:
                 time.sleep(0.05)
-            searcher = Searcher(root, index)
-            times = []
+            searcher, times = Searcher(root, index), []
+            cpu = time.process_time()
             for query in queries:
                 began = time.perf_counter()
                 covered = session.cover(searcher, index)
                 covered.run_search(query, HITS, CancelToken(), accuracy=False)
                 times.append(time.perf_counter() - began)
+            print(f"{1000 * (time.process_time() - cpu) / len(queries):.0f} ms of CPU each")
     met &= print_times("whole search of one open repository", times[:MEASURED], times[MEASURED:])
     with pool.acquire_embedder(MODEL, Performance()) as embedder:
         times = []
@@ -119,11 +124,8 @@ def print_times(what: str, first: Sequence[float], then: Sequence[float]) -> boo
     return verdict(f"p95 of a {what}", float(np.percentile(then, 95)), MAX_WARM_SECONDS, " s")
 
 
-def measure_recall(place: Any, label: str) -> bool:
+def measure_recall(place: BasePlace, label: str) -> bool:
     """Print how many of the nearest chunks a search finds."""
-    from codekernel.storage.base.base_table import BaseTable
-    from team_base import MODEL, measure_share
-
     table, met = BaseTable(place.table), True
     with ModelPool().acquire_embedder(MODEL, Performance()) as embedder:
         vectors = [embedder.embed_query(query) for query in scale_tree.queries(RECALLED)]
@@ -135,14 +137,10 @@ def measure_recall(place: Any, label: str) -> bool:
 
 def start(endpoint: str, label: str, kind: str) -> dict[str, float]:
     """Open the base as a new process, and ask."""
-    began = time.perf_counter()
-    from codekernel.base.base_reader import BaseRepositoryReader, Deadline, open_base
-    from team_base import MODEL, make_place
-
     with ModelPool().acquire_embedder(MODEL, Performance()) as embedder:
         query = scale_tree.queries(3)[2]  # a sentence
         vector = embedder.embed_query(query)
-    imported = time.perf_counter()
+    imports, imported = time.time() - psutil.Process().create_time(), time.perf_counter()
     base = open_base(make_place(endpoint))
     (repository,) = (it for it in base.manifest.repositories if it.label == label)
     reader = BaseRepositoryReader(base, repository)
@@ -154,10 +152,10 @@ def start(endpoint: str, label: str, kind: str) -> dict[str, float]:
     with ThreadPoolExecutor(2) as threads:  # as a search asks both
         words = threads.submit(reader.search_terms, stems, CANDIDATES, deadline)
         near = threads.submit(reader.search_vectors, vector, CANDIDATES, deadline)
-        assert words.result()
-        assert near.result()
+        if not (words.result() and near.result()):
+            raise SystemExit("nothing was found")
     return {
-        "imports and model s": imported - began,
+        "imports and model s": imports,
         "opened s": opened - imported,
         "prewarming s": warm - opened,
         "prewarming MB": (after - memory) / 1e6,

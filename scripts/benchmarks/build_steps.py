@@ -83,4 +83,3 @@ def print_sizes(place: BasePlace, chunks: int) -> None:
         size = sum(found)
         print(f"  {kind}: {len(found)} objects, {size / 1e6:.1f} MB, {size / chunks:.0f} B a chunk")
     sys.stdout.flush()
-

@@ -15,14 +15,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
+from base_copies import fill_with_copies
+from build_steps import BuildSteps, print_sizes
 from clients_place import ROOT
 from codekernel.base.base_building import BaseBuilder, BuildProgress, select_base_model
 from codekernel.base.base_opening import OverlaidRepository
@@ -30,7 +30,6 @@ from codekernel.base.base_place import BasePlace, find_base_place
 from codekernel.base.base_reader import BaseRepositoryReader, Deadline, OpenedBase, open_base
 from codekernel.base.base_session import BaseSession
 from codekernel.base.build_engines import LocalEngine
-from codekernel.base.manifest import BaseManifest
 from codekernel.base.sources import find_sources
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
@@ -46,8 +45,7 @@ from codekernel.settings.local_models import (
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team import OpenedStore
 from codekernel.sharing.vector_pack import TeamSecret
-from codekernel.storage.base.base_rows import decode_batches, make_schema
-from codekernel.storage.base.base_table import BaseTable, BaseTableWriter
+from codekernel.storage.base.base_table import BaseTable
 from codekernel.storage.lexical_index import stem_terms
 from support.seaweed import BUCKET, WRITER, Seaweed
 from support.slow_proxy import SlowProxy
@@ -175,9 +173,7 @@ class BaseBench:
     def _multiply(self, copies: int) -> None:
         """Fill the table with copies under other names."""
         base, steps = open_base(self._place), BuildSteps()
-        rows = fill_with_copies(
-            self._place, base, copies * base.manifest.chunks, steps.enter
-        )
+        rows = fill_with_copies(self._place, base, copies * base.manifest.chunks, steps.enter)
         steps.end()
         print(f"{copies} copies: {rows} chunks")
         print_sizes(self._place, rows)
