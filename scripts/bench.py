@@ -13,8 +13,9 @@ hub_kills: the same while hub, kernel and agents are killed; telegram_soak, lark
 everything goes wrong; pages: the app in a browser; team: what a second developer saves by
 the store of the team;
 team_base: many repositories in one table of that store; base_vectors: kinds of index for it;
-team_edits: five hundred random changes over it; team_kills: it while committers and readers are
-killed; ray_nodes: it on a cluster, one node of which dies;
+base_growth: it with a million chunks; team_edits: five hundred random changes over it; team_kills:
+it while committers and readers are killed; team_faults: what a person reads when the store is
+broken; ray_nodes: it on a cluster, one node of which dies;
 team_clients: many clients of a team's kernel; remote_embedding: what codekernel adds to a server's
 time; install: from the wheel to the first answer in an empty environment;
 growth: time, memory and disk by size; vector_scan: a search of vectors alone; vector_lists: the
@@ -34,7 +35,8 @@ BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
     "rivals", "callchain", "impact", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
-    "team_base", "base_vectors", "team_edits", "team_kills", "ray_nodes", "team_clients",
+    "team_base", "base_growth", "base_vectors", "team_edits", "team_kills", "team_faults",
+    "ray_nodes", "team_clients",
     "remote_embedding",
     "install", "growth", "vector_scan", "vector_lists", "install_size", "all", "pages",
 )  # fmt: skip
@@ -42,12 +44,17 @@ BENCHMARKS = (
 # A file called mcp.py would hide the library of that name.
 SCRIPT_NAMES = {"mcp": "mcp_tokens", "all": "performance"}
 
+# With a model for llama.cpp, which only tests and they need.
+WITH_MODELS = {"remote_embedding"}
+
 
 def main() -> int:
     """Run one benchmark in the project's environment."""
     chosen = sys.argv[1:2]
     if chosen and chosen[0] in BENCHMARKS:
         interpreter = environment.ensure(environment.RUNTIME_LOCK)
+        if chosen[0] in WITH_MODELS:
+            environment.add_models()
         # Users have compiled modules; without them every start would be measured with compiling.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         # Each benchmark measures a kernel of its own; ``clients`` asks for a shared one itself.

@@ -15,14 +15,14 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from statistics import fmean, quantiles
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
+from base_copies import fill_with_copies
+from build_steps import BuildSteps, print_sizes
 from clients_place import ROOT
 from codekernel.base.base_building import BaseBuilder, BuildProgress, select_base_model
 from codekernel.base.base_opening import OverlaidRepository
@@ -30,7 +30,6 @@ from codekernel.base.base_place import BasePlace, find_base_place
 from codekernel.base.base_reader import BaseRepositoryReader, Deadline, OpenedBase, open_base
 from codekernel.base.base_session import BaseSession
 from codekernel.base.build_engines import LocalEngine
-from codekernel.base.manifest import BaseManifest
 from codekernel.base.sources import find_sources
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
@@ -43,8 +42,7 @@ from codekernel.settings.local_models import build_default_embedding_configs
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team import OpenedStore
 from codekernel.sharing.vector_pack import TeamSecret
-from codekernel.storage.base.base_rows import decode_batches, make_schema
-from codekernel.storage.base.base_table import BaseTable, BaseTableWriter
+from codekernel.storage.base.base_table import BaseTable
 from codekernel.storage.lexical_index import stem_terms
 from support.seaweed import BUCKET, WRITER, Seaweed
 from support.slow_proxy import SlowProxy
@@ -131,18 +129,7 @@ class BaseBench:
             f"  CPU of the committer {own:.1f} s, {1e6 * own / chunks:.0f} us a chunk", flush=True
         )
 
-        self._print_sizes(chunks)
-
-    def _print_sizes(self, chunks: int) -> None:
-        """Print what lies in the store, per chunk."""
-        folder = self._place.folder
-        sizes: dict[str, int] = {}
-        for each in self._place.store.list_objects(folder):
-            kind = "/".join(each.name.removeprefix(folder).split("/")[:3:2])
-            kind = kind if kind.startswith("table") else kind.partition("/")[0]
-            sizes[kind] = sizes.get(kind, 0) + each.size
-        for kind, size in sorted(sizes.items()):
-            print(f"  {kind}: {size / chunks:.0f} B a chunk", flush=True)
+        print_sizes(self._place, chunks)
 
     def _compare(self) -> bool:
         """Ask each question over the base and of a local index of the same files."""
@@ -182,29 +169,12 @@ class BaseBench:
 
     def _multiply(self, copies: int) -> None:
         """Fill the table with copies under other names."""
-        base, steps = open_base(self._place), dict[str, float]()
-        writer = BaseTableWriter(self._place.table)
-        before, began = count_cpu(resource.RUSAGE_SELF), time.perf_counter()
-        writer.fill(
-            make_schema(base.manifest.dimensions), multiply(self._place, base.manifest, copies)
-        )
-        steps["commit"] = time.perf_counter() - began
-        for column in writer.list_index_columns():
-            began, cpu = time.perf_counter(), count_cpu(resource.RUSAGE_SELF)
-            writer.build_index(column)
-            steps[f"index of {column}"] = time.perf_counter() - began
-            cpu = count_cpu(resource.RUSAGE_SELF) - cpu
-            print(f"  index of {column}: {cpu:.1f} s CPU", flush=True)
-        writer.require_complete_indexes()
-        name = f"{self._place.folder}manifests/{writer.version}.json"
-        source = f"{self._place.folder}manifests/{base.table.version}.json"
-        self._place.store.write(name, self._place.store.read(source))
-        writer.publish()
-        print(f"{copies} copies: {writer.count_rows()} chunks")
-        self._print_sizes(writer.count_rows())
-        print_steps(steps, writer.count_rows())
-        cpu = count_cpu(resource.RUSAGE_SELF) - before
-        print(f"  CPU of the committer {cpu:.1f} s", flush=True)
+        base, steps = open_base(self._place), BuildSteps()
+        rows = fill_with_copies(self._place, base, copies * base.manifest.chunks, steps.enter)
+        steps.end()
+        print(f"{copies} copies: {rows} chunks")
+        print_sizes(self._place, rows)
+        steps.print(rows)
 
     def _measure_first_answer(self) -> bool:
         """Ask words and vectors of a table that was just opened, then more of them."""
@@ -289,29 +259,6 @@ def overlay(base: OpenedBase, root: Path) -> OverlaidRepository | None:
     """Return a repository of the base by its folder's name, with time to answer."""
     repository = base.manifest.find(root.name)
     return OverlaidRepository(root, base, repository, PATIENCE_SECONDS) if repository else None
-
-
-def multiply(place: BasePlace, manifest: BaseManifest, copies: int) -> Iterator[Any]:
-    """Yield all rows, then copies of them under other names and with other vectors."""
-    noise = np.random.default_rng(1)
-    for number in range(copies):
-        for repository in manifest.repositories:
-            for part in repository.parts:
-                for batch in decode_batches(place.store.read(part)):
-                    yield change_batch(batch, f"-{number}", noise) if number else batch
-
-
-def change_batch(batch: Any, suffix: str, noise: np.random.Generator) -> Any:
-    """Return rows of another repository, near the given ones."""
-    size = batch.schema.field("vector").type.list_size
-    vectors = batch.column("vector").flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
-    moved = vectors.astype(np.float32) + noise.normal(scale=NOISE, size=vectors.shape)
-    moved /= np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), 1e-6)
-    rows = pa.FixedSizeListArray.from_arrays(pa.array(moved.astype(np.float16).ravel()), size)
-    names = pa.array([f"{name}{suffix}" for name in batch.column("repo").to_pylist()])
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    columns |= {"repo": names, "vector": rows}
-    return pa.record_batch(list(columns.values()), schema=batch.schema)
 
 
 def edit_files(root: Path) -> None:

@@ -1,5 +1,6 @@
 """A remote embedding model, with servers that do what servers do on a bad day."""
 
+import base64
 import random
 import threading
 from collections.abc import Callable, Iterator
@@ -20,6 +21,9 @@ from codekernel.remote.remote_embedder import (
     RemoteModelChanged,
 )
 from codekernel.remote.remote_models import RemoteModels
+from codekernel.sharing.object_store import ObjectStore, StorePlace
+from codekernel.sharing.served_models import ServedModels
+from codekernel.sharing.vector_pack import TeamSecret
 from codekernel.storage.user_data import UserData
 from support.embedding_server import EmbeddingServer, embedding_server
 
@@ -301,3 +305,72 @@ def test_the_model_seen_last_stands_in_while_the_endpoint_is_away(
     again = open_embedder()
     assert (again.fingerprint, again.dimensions) == (known.fingerprint, known.dimensions)
     assert server.texts[: len(PROBE_TEXTS)] == list(PROBE_TEXTS)
+
+
+def add_noise(data: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Change vectors as a batch of other texts does, by a cosine of .9995."""
+    for number, each in enumerate(data):
+        vector = np.frombuffer(base64.b64decode(each["embedding"]), np.float32)
+        noise = np.random.default_rng(number).standard_normal(len(vector)).astype(np.float32)
+        moved = unit(vector) + 0.03 * unit(noise)
+        each["embedding"] = base64.b64encode(moved.tobytes()).decode()
+    return data
+
+
+def make_notes(folder: Path, owner: str, salt: str = "a salt of this team") -> ServedModels:
+    folder.mkdir(exist_ok=True)
+    return ServedModels(ObjectStore(StorePlace(str(folder)), {}), TeamSecret.from_salt(salt), owner)
+
+
+def identify(server: EmbeddingServer, folder: Path, notes: ServedModels | None) -> str:
+    """Return what a machine calls the model, which it has not seen before."""
+    models = RemoteModels(UserData(folder), lambda _: "", lambda: notes)
+    with models.acquire_embedder(RemoteModel("mine", server.url, "words")) as embedder:
+        return embedder.fingerprint
+
+
+def test_team_mates_call_a_model_the_same_though_its_vectors_differ_a_little(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
+    server.dimensions = 384
+    ann = identify(server, tmp_path / "ann", make_notes(tmp_path / "store", "a" * 16))
+    server.spoil = add_noise
+    assert identify(server, tmp_path / "alone", None) != ann, "the noise is enough to tip a digest"
+    bob = make_notes(tmp_path / "store", "b" * 16)
+    assert identify(server, tmp_path / "bob", bob) == ann
+    assert identify(server, tmp_path / "reads", make_notes(tmp_path / "store", "")) == ann
+    stranger = make_notes(tmp_path / "store", "c" * 16, "a salt of another team")
+    assert identify(server, tmp_path / "stranger", stranger) != ann
+
+
+def test_another_model_is_not_taken_for_the_one_that_the_team_knows(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
+    ann = identify(server, tmp_path / "ann", make_notes(tmp_path / "store", "a" * 16))
+    server.seed = "another model"
+    assert identify(server, tmp_path / "bob", make_notes(tmp_path / "store", "b" * 16)) != ann
+
+
+def test_a_model_that_was_known_before_there_was_a_team_is_noted_for_it(
+    server: EmbeddingServer, tmp_path: Path
+) -> None:
+    server.dimensions = 384
+    ann = identify(server, tmp_path / "ann", None)
+    notes = make_notes(tmp_path / "store", "a" * 16)
+    assert identify(server, tmp_path / "ann", notes) == ann
+    server.spoil = add_noise
+    assert identify(server, tmp_path / "bob", make_notes(tmp_path / "store", "b" * 16)) == ann
+    notes.forget()
+    assert not list((tmp_path / "store").rglob("a*.json"))
+
+
+def test_a_damaged_note_is_not_used(server: EmbeddingServer, tmp_path: Path) -> None:
+    server.dimensions = 384
+    ann = identify(server, tmp_path / "ann", make_notes(tmp_path / "store", "a" * 16))
+    (note,) = (tmp_path / "store").rglob("*.json")
+    note.write_bytes(note.read_bytes().replace(ann[:8].encode(), b"00000000"))
+    server.spoil = add_noise
+    assert identify(server, tmp_path / "bob", make_notes(tmp_path / "store", "")) not in {
+        ann,
+        "00000000" + ann[8:],
+    }

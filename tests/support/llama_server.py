@@ -50,9 +50,9 @@ def serve(file: str) -> None:
     parameters.ui = False
     parameters.verbosity = -1
     parameters.warmup = False
-    # With four slots, a text's vector depended on what else came into its batch, and so on how busy
-    # the machine was: cosines of .81 and .92 with that of the text alone, which repeats exactly.
-    parameters.n_ctx, parameters.n_parallel = 2048, 1
+    parameters.n_ctx, parameters.n_parallel = 2048, 4
+    # Else texts of one batch are cut where the shorter ones end, and the mean is that of the rest.
+    parameters.kv_unified = True
     parameters.n_batch = parameters.n_ubatch = 512
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     server = library.Server(parameters)

@@ -1,7 +1,8 @@
-"""A way to a server that delays each request, and counts them."""
+"""A way to a server that delays each request, counts them, and may drop some of their headers."""
 
 import http.client
 import threading
+from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler
 from typing import Self
 from urllib.parse import urlsplit
@@ -13,11 +14,11 @@ from support.polling import pause
 class SlowProxy:
     """Passes requests on as they are, signature included: the host stays the server's."""
 
-    def __init__(self, target: str, delay_seconds: float) -> None:
+    def __init__(self, target: str, delay_seconds: float, dropped: Sequence[str] = ()) -> None:
         self.requests = 0
         self.response_bytes = 0
         host = urlsplit(target).netloc
-        proxy = self
+        proxy, lost = self, {it for name in dropped for it in (name, name.lower())}
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -26,7 +27,8 @@ class SlowProxy:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 pause(delay_seconds)
                 connection = http.client.HTTPConnection(host)
-                connection.request(self.command, self.path, body, dict(self.headers))
+                passed = {name: it for name, it in self.headers.items() if name not in lost}
+                connection.request(self.command, self.path, body, passed)
                 answer = connection.getresponse()
                 content = answer.read()
                 connection.close()

@@ -42,8 +42,8 @@ class OverlaidRepository:
         """Fetch its files and terms. Raises StorageError."""
         self.name = base.place.name
         self._root, self._timeout_seconds = root, timeout_seconds
-        self._tracker = OverlayTracker(BaseRepositoryReader(base, repository))
         threading.Thread(target=self._prewarm, args=(base,), name="team-base", daemon=True).start()
+        self._tracker = OverlayTracker(BaseRepositoryReader(base, repository))
 
     def _prewarm(self, base: OpenedBase) -> None:
         with suppress(BaseUnavailable):

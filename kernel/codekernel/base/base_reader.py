@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -177,7 +178,9 @@ class BaseRepositoryReader:
         """Fetch its files and terms. Raises StorageError."""
         self.base, self.repository = base, repository
         store = base.place.store
-        listed = decode_columns(store.read(repository.file_list))
+        with ThreadPoolExecutor(1, "team-base") as threads:
+            reading = threads.submit(store.read, repository.terms)
+            listed = decode_columns(store.read(repository.file_list))
         rows = zip(*(listed.get(name, ()) for name in FILE_COLUMNS), strict=True)
         self.files = {
             path: BaseFile(digest, chunks, -1 - number)
@@ -185,7 +188,7 @@ class BaseRepositoryReader:
         }
         self.paths = list(self.files)
         self.statistics: TermStatistics = parse_term_columns(
-            decode_columns(store.read(repository.terms)), repository.chunks
+            decode_columns(reading.result()), repository.chunks
         )
 
     def search_terms(self, stems: Sequence[str], limit: int, deadline: Deadline) -> list[BaseHit]:

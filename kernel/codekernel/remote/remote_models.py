@@ -10,7 +10,7 @@ from codekernel.domain.settings import RemoteModel
 from codekernel.errors import ApiKeyNotFound, InvalidModel, NetworkError, WrongParam
 from codekernel.llm.model_endpoint import ModelEndpoint
 from codekernel.remote.consents import ConsentRegister
-from codekernel.remote.identity import IdentityStore
+from codekernel.remote.identity import IdentityStore, SharedIdentities
 from codekernel.remote.remote_embedder import EMBEDDINGS_PATH, RemoteEmbedder
 from codekernel.remote.remote_reranker import RERANK_PATH, RemoteReranker
 from codekernel.storage.user_data import UserData
@@ -22,11 +22,19 @@ KEY_SECONDS = 15.0
 class RemoteModels:
     """Embedders and rerankers behind addresses, and what may be sent to them."""
 
-    def __init__(self, user_data: UserData, get_secret: Callable[[str], str]) -> None:
-        """``get_secret`` reads the vault, and raises ApiKeyNotFound."""
+    def __init__(
+        self,
+        user_data: UserData,
+        get_secret: Callable[[str], str],
+        get_shared: Callable[[], SharedIdentities | None] = lambda: None,
+    ) -> None:
+        """``get_secret`` reads the vault, and raises ApiKeyNotFound.
+
+        ``get_shared`` returns what the team has noted of served models.
+        """
         folder = user_data.remote_folder
         self.consents = ConsentRegister(folder / "consents.json")
-        self._identities = IdentityStore(folder / "models.json")
+        self._identities = IdentityStore(folder / "models.json", get_shared)
         self._get_secret = get_secret
         self._embedders = RefCounted[RemoteModel, RemoteEmbedder](close=RemoteEmbedder.close)
         self._rerankers = RefCounted[RemoteModel, RemoteReranker](close=RemoteReranker.close)

@@ -75,7 +75,9 @@ class TeamServices:
         def open_remote() -> "RemoteRerankers":
             from codekernel.search import remote_reranking  # noqa: PLC0415 - with the first
 
-            return remote_reranking.open_remote_rerankers(user_data, keys.get)
+            return remote_reranking.open_remote_rerankers(
+                user_data, keys.get, lambda: self._team().get_served_models()
+            )
 
         self._settings, self._environ = settings, environ
         self.get_remote_rerankers = Lazy(open_remote)

@@ -10,6 +10,7 @@ from codekernel.domain.index import EndpointAsk
 from codekernel.domain.settings import ModelKind, RemoteModel
 from codekernel.errors import InvalidModel, NetworkError
 from codekernel.remote.consents import Consent, ConsentKey
+from codekernel.remote.identity import SharedIdentities
 from codekernel.remote.remote_models import RemoteModels
 from codekernel.search.ranking import (
     MAX_RERANKED_FILES,
@@ -109,6 +110,10 @@ class RemoteRerankers:
         self.models.consents.set(ConsentKey.of(root, model), allowed=allowed)
 
 
-def open_remote_rerankers(user_data: UserData, get_secret: Callable[[str], str]) -> RemoteRerankers:
-    """Return the remote rerankers of a userData folder; ``get_secret`` reads the vault."""
-    return RemoteRerankers(RemoteModels(user_data, get_secret))
+def open_remote_rerankers(
+    user_data: UserData,
+    get_secret: Callable[[str], str],
+    get_shared: Callable[[], SharedIdentities | None],
+) -> RemoteRerankers:
+    """Return the remote rerankers of a userData folder; arguments as those of RemoteModels."""
+    return RemoteRerankers(RemoteModels(user_data, get_secret, get_shared))

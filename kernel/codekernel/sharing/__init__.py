@@ -7,5 +7,6 @@ pack_index.py      which pack has which text
 contributions.py   what this machine contributes: an outbox on disk, and the thread that sends it
 vector_speeds.py   whether computing a vector here is quicker than fetching it
 team_vectors.py    the packs of one model: look texts up
+served_models.py   what the team has noted of remote models
 team.py            the settings and secrets -> the store; what this machine has contributed
 """

@@ -16,6 +16,7 @@ from codekernel.domain.settings import SharingMode, SharingSettings
 from codekernel.errors import ApiKeyNotFound, KernelError, StorageError
 from codekernel.sharing.contributions import PackOutbox
 from codekernel.sharing.object_store import ObjectStore, StorePlace
+from codekernel.sharing.served_models import ServedModels
 from codekernel.sharing.team_vectors import OUTBOX_FOLDER, TeamVectors
 from codekernel.sharing.vector_pack import PackFormat, PackName, TeamSecret, parse_pack_name
 from codekernel.sharing.vector_speeds import VectorSpeed, read_speeds
@@ -101,6 +102,15 @@ class Team:
                 self._vectors[model] = TeamVectors(store, pack_format, self._folder, owner)
             return self._vectors[model]
 
+    def get_served_models(self) -> ServedModels | None:
+        """Return what the team has noted of remote models; None if nothing is shared."""
+        try:
+            opened = self.open_store()
+            owner = self.read_owner() if self.can_write else ""
+        except KernelError:
+            return None
+        return ServedModels(opened.store, opened.secret, owner)
+
     @property
     def is_shared(self) -> bool:
         """Whether the settings name a store."""
@@ -170,9 +180,11 @@ class Team:
     def forget_contributions(self) -> int:
         """Delete every pack that this machine has contributed; return how many vectors.
 
-        Raises KernelError.
+        And what it noted of remote models. Raises KernelError.
         """
-        store, owner = self.open_store().store, self.read_owner()
+        opened, owner = self.open_store(), self.read_owner()
+        store = opened.store
+        ServedModels(store, opened.secret, owner).forget()
         packs = [parse_pack_name(each.name) for each in store.list_objects(_VECTORS_PREFIX)]
         own = [pack for pack in packs if pack and pack.owner == owner]
         for pack in own:

@@ -318,7 +318,8 @@ def _examine_remote_models(user_data: UserData, vault: Vault) -> Iterator[CheckR
     remote = [model for model in settings.local_models if model.remote]
     if not remote:
         return
-    models = RemoteModels(user_data, ApiKeys(vault).get)
+    team = Team(user_data, lambda: settings.sharing, ApiKeys(vault).get, os.environ)
+    models = RemoteModels(user_data, ApiKeys(vault).get, team.get_served_models)
     for model in remote:
         try:
             yield False, f"remote model {model.name}: {try_model(models, model)}"

@@ -5,6 +5,7 @@ A fill is one commit that replaces all rows; who has opened a tag goes on readin
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -274,12 +275,23 @@ class BaseTable:
             return {row[ROW_ID]: row[TEXT] for row in taken.to_list()}
 
     def prewarm(self) -> None:
-        """Load the indexes into memory, unless they are large: then each search loads its part."""
-        if self.count_rows() > MAX_PREWARMED_ROWS:
-            return
+        """Load what every search reads, at once: the indexes, unless they are large, and a row."""
         with _translate_errors():
-            for index in self._table.list_indices():
-                self._table.prewarm_index(index.name)
+            names = {each.columns[0]: each.name for each in self._table.list_indices()}
+            if self.count_rows() > MAX_PREWARMED_ROWS:
+                names = {}
+            searched = [names.pop(it) for it in (TERMS, VECTOR, REPOSITORY) if it in names]
+            with ThreadPoolExecutor(len(searched) + 1, "team-base") as threads:
+                loading = [threads.submit(self._table.prewarm_index, name) for name in searched]
+                loading.append(threads.submit(self._read_any_row))
+            for each in loading:
+                each.result()
+            for name in names.values():  # by which no search begins
+                self._table.prewarm_index(name)
+
+    def _read_any_row(self) -> None:
+        """Let Lance learn where the columns of its files are, which it keeps."""
+        self._table.search().select([*CHUNK_COLUMNS, TERMS, TEXT, VECTOR]).limit(1).to_list()
 
     def count_rows(self) -> int:
         """Count the chunks."""
