@@ -1,4 +1,5 @@
 import threading
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -139,6 +140,16 @@ def test_questions_without_end_do_not_stop_the_work() -> None:
         shared.yield_to_queries()
         shared.yield_to_queries()
     assert shared._no_queries.is_set()
+
+
+def test_after_a_wait_some_work_is_done_before_the_next_one() -> None:
+    shared = BackgroundThrottle(0.01, min_work_seconds=TIMEOUT_SECONDS)
+    with shared.query_running():
+        shared.yield_to_queries()
+        began = time.monotonic()
+        for _ in range(1_000):
+            shared.yield_to_queries()
+    assert time.monotonic() - began < 1_000 * 0.01
 
 
 def test_nobody_waits_when_nobody_asks() -> None:

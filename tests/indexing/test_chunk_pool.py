@@ -15,6 +15,7 @@ from codekernel.domain.index import IndexedFile
 from codekernel.domain.settings import Performance
 from codekernel.indexing.chunk_pool import (
     CHARS_BEFORE_START,
+    ChunkJob,
     ChunkPool,
     ChunkProcess,
     PoolLimits,
@@ -23,6 +24,7 @@ from codekernel.indexing.chunk_pool import (
     open_chunk_pool,
 )
 from codekernel.indexing.index_state import FileOutcome, RemovedFile
+from codekernel.storage.stemming import stem_text
 
 SIZES = (80, 300)
 MANY = 4
@@ -49,14 +51,26 @@ def open_ready_pool(count: int) -> Iterator[ChunkPool]:
         yield pool
 
 
-def test_another_process_chunks_a_text_as_this_one_does() -> None:
+def test_another_process_chunks_and_stems_a_text_as_this_one_does() -> None:
     with open_ready_pool(1) as pool:
         job = pool.submit(make_file(7))
         assert job in pool.processes[0].pending
         chunked = pool.wait_for_chunks(job, CancelToken())
-        assert chunked == replace(
-            make_file(7), chunks_by_size=chunk_with_hashes(CODE, "python", SIZES)
-        )
+        chunks = chunk_with_hashes(CODE, "python", SIZES)
+        texts = {key: CODE[it.begin : it.end] for each in chunks.values() for it, key in each}
+        stems = {key: stem_text(text) for key, text in texts.items()}
+        assert chunked == replace(make_file(7), chunks_by_size=chunks, stems_by_key=stems)
+
+
+def test_texts_whose_words_are_known_are_not_stemmed_again() -> None:
+    chunks = chunk_with_hashes(CODE, "python", SIZES)
+    known = frozenset(key for _, key in chunks[SIZES[0]])
+    with open_ready_pool(1) as pool:
+        job = ChunkJob(make_file(7), SIZES)
+        pool.processes[0].submit(job, known)
+        chunked = pool.wait_for_chunks(job, CancelToken())
+    assert chunked.chunks_by_size == chunks
+    assert chunked.stems_by_key.keys() == {key for _, key in chunks[SIZES[1]]} - known
 
 
 def test_files_come_back_in_their_order_whichever_process_chunks_them() -> None:

@@ -68,7 +68,7 @@ def _add_files(store: IndexStore, root: Path, texts: Mapping[str, str]) -> None:
             (root / path).write_text(text)
             chunks = {LENGTH: [(Chunk(0, 2, 0, len(text)), key)]}
             file = IndexedFile(path, len(text), -1, b"", "python", "utf-8", text, chunks)
-            ((number, _),) = batch.put_file(file)[1]
+            ((number, _, _),) = batch.put_file(file)[1].written
             store.lexical.replace(path, [LexicalDocument(number, text, "", path)])
     store.lexical.commit()
 

@@ -54,7 +54,7 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
             (tmp_path / path).write_text(text)
             chunks = {LENGTH: [(Chunk(0, 2, 0, len(text)), key)]}
             file = IndexedFile(path, len(text), -1, b"", "python", "utf-8", text, chunks)
-            ((number, _),) = batch.put_file(file)[1]
+            ((number, _, _),) = batch.put_file(file)[1].written
             store.lexical.replace(path, [LexicalDocument(number, text, "", path)])
     store.lexical.commit()
     yield store

@@ -10,9 +10,10 @@ import pytest
 from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.errors import StorageError
 from codekernel.storage.catalog import catalog as catalog_module
+from codekernel.storage.catalog.batch import ChunkChanges
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.rows import connect_catalog
-from codekernel.storage.catalog.writer import CatalogWriter, ChunkIds
+from codekernel.storage.catalog.writer import CatalogWriter
 from codekernel.storage.engines import CatalogDamaged
 
 LENGTH = 100
@@ -28,7 +29,7 @@ def file(path: str, keys: list[int], text: str = "a\nb\nc\nd\n") -> IndexedFile:
     return IndexedFile(path, len(text), 5, b"digest", "python", "utf-8", text, {LENGTH: chunks})
 
 
-def put(writer: CatalogWriter, *files: IndexedFile) -> list[ChunkIds]:
+def put(writer: CatalogWriter, *files: IndexedFile) -> list[ChunkChanges]:
     with writer.begin_batch() as batch:
         return [batch.put_file(one)[1] for one in files]
 
@@ -56,12 +57,56 @@ def test_a_file_comes_back_as_it_went_in(writer: CatalogWriter, catalog: Catalog
     }
 
 
-def test_a_chunk_whose_text_stays_keeps_its_id(writer: CatalogWriter) -> None:
-    (before,) = put(writer, file("a.py", [1, 2, 3]))
-    (after,) = put(writer, file("a.py", [9, 1, 3]))
-    ids = {key: chunk_id for (chunk_id, _), key in zip(before, [1, 2, 3], strict=True)}
-    assert [chunk_id for chunk_id, _ in after][1:] == [ids[1], ids[3]]
-    assert after[0][0] not in ids.values()
+def list_ids(catalog: Catalog, path: str = "a.py") -> dict[int, list[int]]:
+    """The ids of the chunks of a file by their keys."""
+    ids: dict[int, list[int]] = {}
+    for found in catalog.list_chunks(catalog.list_files()[path].id):
+        ids.setdefault(found.text_hash, []).append(found.id)
+    return ids
+
+
+def test_a_chunk_whose_text_stays_keeps_its_id(writer: CatalogWriter, catalog: Catalog) -> None:
+    put(writer, file("a.py", [1, 2, 3]))
+    before = list_ids(catalog)
+    put(writer, file("a.py", [9, 1, 3]))
+    after = list_ids(catalog)
+    assert (after[1], after[3]) == (before[1], before[3])
+    assert after[9] not in before.values()
+
+
+def test_only_chunks_with_other_words_are_to_be_written_again(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    put(writer, file("a.py", [1, 2, 3]))
+    ids = list_ids(catalog)
+    moved, renamed = replace(chunk(5), symbols=("A", "f1")), replace(chunk(2), symbols=("B",))
+    chunks = [(moved, 2), (renamed, 3), (chunk(7), 4)]
+    (changes,) = put(writer, replace(file("a.py", []), chunks_by_size={LENGTH: chunks}))
+    now = list_ids(catalog)
+    assert [found.begin_line for found in catalog.list_chunks(catalog.list_files()["a.py"].id)] == [
+        2,
+        5,
+        7,
+    ]
+    assert changes.written == [(ids[3][0], renamed, 3), (now[4][0], chunk(7), 4)]
+    assert sorted(changes.removed) == sorted([*ids[1], *ids[3]])
+
+
+def test_a_file_that_was_written_again_as_it_was_changes_no_word(writer: CatalogWriter) -> None:
+    put(writer, file("a.py", [1, 7, 7]))
+    (changes,) = put(writer, replace(file("a.py", [1, 7, 7]), digest=b"another"))
+    assert changes == ChunkChanges()
+
+
+def test_chunks_of_a_size_that_is_gone_are_to_be_removed(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    put(writer, file("a.py", [1]))
+    ids = list_ids(catalog)
+    sizes = {2 * LENGTH: [(chunk(0), 1)]}
+    (changes,) = put(writer, replace(file("a.py", []), chunks_by_size=sizes))
+    assert changes.removed == ids[1]
+    assert [key for _, _, key in changes.written] == [1]
 
 
 def test_a_file_with_a_new_digest_keeps_its_id(writer: CatalogWriter, catalog: Catalog) -> None:
@@ -71,11 +116,14 @@ def test_a_file_with_a_new_digest_keeps_its_id(writer: CatalogWriter, catalog: C
     assert catalog.list_files()["a.py"] == replace(before, digest=b"another")
 
 
-def test_equal_chunks_of_one_file_keep_their_ids_apart(writer: CatalogWriter) -> None:
-    (before,) = put(writer, file("a.py", [7, 7]))
-    (after,) = put(writer, file("a.py", [7, 7]))
-    assert sorted(number for number, _ in before) == sorted(number for number, _ in after)
-    assert len({number for number, _ in after}) == 2
+def test_equal_chunks_of_one_file_keep_their_ids_apart(
+    writer: CatalogWriter, catalog: Catalog
+) -> None:
+    put(writer, file("a.py", [7, 7]))
+    before = list_ids(catalog)[7]
+    put(writer, file("a.py", [7, 7]))
+    assert list_ids(catalog)[7] == before
+    assert len(set(before)) == 2
 
 
 def test_a_key_leads_to_every_file_that_holds_its_text(
@@ -92,7 +140,7 @@ def test_a_key_leads_to_every_file_that_holds_its_text(
 def test_a_removed_file_takes_its_chunks_and_its_text_along(
     writer: CatalogWriter, catalog: Catalog
 ) -> None:
-    ((number, _),) = put(writer, file("a.py", [1]))[0]
+    ((number, _, _),) = put(writer, file("a.py", [1]))[0].written
     file_id = catalog.list_files()["a.py"].id
     with writer.begin_batch() as batch:
         batch.remove_file("a.py")
@@ -155,7 +203,7 @@ def test_files_that_lack_a_cut_are_found(writer: CatalogWriter, catalog: Catalog
     put(writer, file("a.py", [1]), file("b.py", [2]), file("__init__.py", [], text=""))
     ids = {path: known.id for path, known in catalog.list_files().items()}
     with writer.begin_batch() as batch:
-        batch.put_chunks(ids["a.py"], 200, [(chunk(0), 5)])
+        batch.put_chunks(ids["a.py"], 200, [(chunk(0), 5)], ChunkChanges())
     assert catalog.list_unchunked_files(200) == [ids["b.py"]]
     assert catalog.list_chunk_sizes() == [LENGTH, 200]
     with writer.begin_batch() as batch:
@@ -164,8 +212,8 @@ def test_files_that_lack_a_cut_are_found(writer: CatalogWriter, catalog: Catalog
 
 
 def test_thousands_of_ids_are_asked_for_at_once(writer: CatalogWriter, catalog: Catalog) -> None:
-    (ids,) = put(writer, file("a.py", list(range(2000))))
-    assert len(catalog.find_chunks([number for number, _ in ids])) == 2000
+    (changes,) = put(writer, file("a.py", list(range(2000))))
+    assert len(catalog.find_chunks([number for number, _, _ in changes.written])) == 2000
 
 
 def test_pending_files_are_remembered_until_both_indexes_agree(writer: CatalogWriter) -> None:

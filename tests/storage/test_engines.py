@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import tantivy
 from codekernel.errors import StorageError
 from codekernel.storage.engines import (
     LexicalIndexDamaged,
@@ -11,7 +12,14 @@ from codekernel.storage.engines import (
     encode_column,
     translate_tantivy_errors,
 )
-from codekernel.storage.lexical_documents import ANALYZER_NAME, LexicalDocument
+from codekernel.storage.lexical_documents import (
+    ANALYZER_NAME,
+    CHUNK_ID,
+    FIELD_WEIGHTS,
+    FREQUENCY_INDEX_OPTION,
+    PATH_KEY,
+    LexicalDocument,
+)
 from codekernel.storage.lexical_index import LexicalIndex
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +77,19 @@ def test_an_index_of_another_analysis_is_unreadable(tmp_path: Path) -> None:
     filled(tmp_path)
     meta = tmp_path / "meta.json"
     meta.write_text(meta.read_text().replace(ANALYZER_NAME, "spread-0-english"))
+    with pytest.raises(LexicalIndexDamaged, match="schema does not match"):
+        LexicalIndex.open(tmp_path, writable=True)
+
+
+def test_an_index_whose_chunks_cannot_be_deleted_one_by_one_is_refused(tmp_path: Path) -> None:
+    builder = tantivy.SchemaBuilder()
+    for field in FIELD_WEIGHTS:
+        builder.add_text_field(
+            field, tokenizer_name=ANALYZER_NAME, index_option=FREQUENCY_INDEX_OPTION
+        )
+    builder.add_text_field(PATH_KEY, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(CHUNK_ID, fast=True)  # as it was before
+    tantivy.Index(builder.build(), path=str(tmp_path))
     with pytest.raises(LexicalIndexDamaged, match="schema does not match"):
         LexicalIndex.open(tmp_path, writable=True)
 

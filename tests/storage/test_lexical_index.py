@@ -18,6 +18,7 @@ from codekernel.storage.lexical_index import (
     read_opstamp,
     verify_lexical,
 )
+from codekernel.storage.stemming import stem_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import FULL
@@ -53,6 +54,32 @@ def test_what_was_committed_is_found_and_the_best_comes_first(index: LexicalInde
     assert [score for _, score in hits] == sorted((score for _, score in hits), reverse=True)
     assert all(score > 0 for _, score in hits)
     assert index.document_count == 3
+
+
+def test_chunks_of_a_file_are_replaced_while_the_others_stay(index: LexicalIndex) -> None:
+    index.replace("a.py", [document(1, "first needle"), document(2, "second needle")])
+    index.replace("b.py", [document(3, "third needle")])
+    index.commit()
+    index.update("a.py", [2], [document(4, "fourth needle")])
+    index.commit()
+    assert sorted(found(index, "needle")) == [1, 3, 4]
+    assert found(index, "second") == []
+    index.update("a.py", [4], [document(4, "fourth, with other names", symbols="needle")])
+    index.commit()
+    assert sorted(found(index, "needle")) == [1, 3, 4]
+    index.replace("a.py", [])
+    index.commit()
+    assert found(index, "needle") == [3]
+
+
+def test_stems_that_are_given_are_those_that_would_be_made(index: LexicalIndex) -> None:
+    body = "def parseHeaders(lines): return [parse(line) for line in lines]"
+    index.replace("a.py", [document(1, body)])
+    index.replace("b.py", [document(2, body)._replace(body_stems=stem_text(body))])
+    index.commit()
+    for query in ("parseHeaders", "line", "parsing", "return"):
+        ((first, score), (second, other)) = index.search(tokenize_query(query), 10)
+        assert ({first, second}, score) == ({1, 2}, other)
 
 
 def test_nothing_is_seen_before_the_commit(index: LexicalIndex) -> None:

@@ -15,7 +15,7 @@ def put(writer: CatalogWriter, path: str, text: str, keys: list[int]) -> list[in
     chunks = [(Chunk(n, n + 1, 2 * n, 2 * n + 2), key) for n, key in enumerate(keys)]
     file = IndexedFile(path, len(text), 5, b"", "python", "utf-8", text, {LENGTH: chunks})
     with writer.begin_batch() as batch:
-        return [number for number, _ in batch.put_file(file)[1]]
+        return [number for number, _, _ in batch.put_file(file)[1].written]
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_texts_of_the_same_key_and_another_length_are_kept_apart(
     chunks = [(Chunk(0, 2, 0, 4), 1)]
     with writer.begin_batch() as batch:
         file = IndexedFile("b.py", 4, 5, b"", "python", "utf-8", "x\na\n", {LENGTH: chunks})
-        ((long, _),) = batch.put_file(file)[1]
+        ((long, _, _),) = batch.put_file(file)[1].written
     assert catalog.read_chunk_texts([short]) == {short: "a\n"}
     assert catalog.read_chunk_texts([long, short]) == {short: "a\n", long: "x\na\n"}
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from codekernel.indexing import indexer, vector_index
+from codekernel.indexing import vector_index
 from codekernel.indexing.index_plan import BatchSizes, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
@@ -22,6 +22,8 @@ from support.polling import pause
 # A repository of some dozen files is to have many batches, tidying, dropped vectors and compaction.
 BATCH_SECONDS = 0.002
 TIMINGS = IndexTimings(
+    first_batch=BATCH_SECONDS,
+    max_batch=BATCH_SECONDS,
     index_start_delay=0.0,
     embed_start_delay=0.0,
     compact_delay=0.03,
@@ -48,7 +50,6 @@ def print_line(*words: object) -> None:
 
 def shorten_limits() -> None:
     """Make every threshold small, so that all that happens to a large index happens here."""
-    indexer.FIRST_BATCH_SECONDS = indexer.MAX_BATCH_SECONDS = BATCH_SECONDS
     vector_index.MIN_SPARE_VECTORS = SPARE
     vector_table.MIN_COMMITS_TO_COMPACT = COMMITS
 

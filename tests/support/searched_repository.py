@@ -34,7 +34,7 @@ def open_searcher(
             chunks = {LENGTH: [(Chunk(0, text.count("\n"), 0, len(text)), key)]}
             language = detect_language(path)
             file = IndexedFile(path, len(text), -1, b"", language, "utf-8", text, chunks)
-            ((number, _),) = batch.put_file(file)[1]
+            ((number, _, _),) = batch.put_file(file)[1].written
             words = LexicalDocument(number, tokenize(text), "", tokenize(path))
             store.lexical.replace(path, [words])
     store.lexical.commit()

@@ -3,10 +3,12 @@ import itertools
 import pytest
 from codekernel.watching.event_source import ChangedPaths
 from codekernel.watching.watcher import (
+    BURST_DEBOUNCE_SECONDS,
     DEBOUNCE_SECONDS,
     DEFAULT_TIMINGS,
     MAX_CHANGED_PATHS,
     MAX_DEBOUNCE_SECONDS,
+    MAX_SAVED_PATHS,
     Debouncer,
 )
 
@@ -47,6 +49,16 @@ def test_changes_close_together_are_told_once_after_a_silence() -> None:
     assert debouncer.get_due_time() is None
 
 
+def test_more_files_than_a_person_saves_are_waited_for_longer() -> None:
+    names = [str(number) for number in range(MAX_SAVED_PATHS + 1)]
+    debouncer = Debouncer()
+    debouncer.add(names[:-1], 10.0)
+    assert debouncer.get_due_time() == pytest.approx(10.0 + DEBOUNCE_SECONDS)
+    debouncer.add(names[-1:], 10.0)
+    assert debouncer.get_due_time() == pytest.approx(10.0 + BURST_DEBOUNCE_SECONDS)
+    assert debouncer.take_due(10.0 + BURST_DEBOUNCE_SECONDS) == paths(*names)
+
+
 def test_changes_without_a_silence_are_list_paths_until_now_the_longest_wait() -> None:
     debouncer = Debouncer()
     now = 0.0
@@ -84,8 +96,8 @@ def test_a_storm_has_a_sweep_per_interval_and_one_after_its_end() -> None:
 
 
 def test_a_short_storm_has_one_sweep() -> None:
-    seconds = MAX_DEBOUNCE_SECONDS * 0.8
-    due = pytest.approx(seconds + DEBOUNCE_SECONDS, abs=0.01)
+    seconds = MAX_DEBOUNCE_SECONDS * 0.65
+    due = pytest.approx(seconds + BURST_DEBOUNCE_SECONDS, abs=0.01)
     assert storm(Debouncer(), 0.0, seconds) == [due]
 
 

@@ -152,6 +152,8 @@ class IndexedFile:
     text: str
     # For each input length, the chunks and the keys of their embedded texts.
     chunks_by_size: dict[int, list[tuple[Chunk, int]]]
+    # The stems of the texts of some chunks, by their keys.
+    stems_by_key: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from codekernel.chunking.chunker import ChunksBySize, chunk_with_hashes
@@ -30,7 +30,7 @@ from codekernel.domain.index import (
 from codekernel.domain.settings import Performance
 from codekernel.errors import Cancelled
 from codekernel.files.reading import read_source_file
-from codekernel.indexing.chunk_worker import PackedChunks, unpack_chunks
+from codekernel.indexing.chunk_worker import ChunkReply, ChunkRequest, unpack_chunks
 from codekernel.indexing.index_state import FileOutcome, TouchedFile
 
 logger = logging.getLogger(__name__)
@@ -62,6 +62,14 @@ MTIME_TICK_NS = 20_000_000
 COARSE_MTIME_TICK_NS = 2_000_000_000
 
 _SECOND_NS = 1_000_000_000
+
+# The hashes of the texts of a file's chunks, as they were indexed last.
+ListKnownHashes = Callable[[str], frozenset[int]]
+
+
+def list_no_hashes(_path: str) -> frozenset[int]:
+    """Return none: every text is new."""
+    return frozenset()
 
 
 def read_changed_file(root: Path, found: FoundFile, known: FileRecord | None) -> FileOutcome:
@@ -96,6 +104,7 @@ class ChunkJob:
     file: IndexedFile
     chunk_sizes: tuple[int, ...]
     chunks: ChunksBySize | None = None
+    stems: dict[int, str] = field(default_factory=dict)
 
     def chunk_here(self, language: str) -> None:
         """Chunk the file in this process."""
@@ -110,7 +119,7 @@ class ChunkProcess:
         self.process = start_python_child("codekernel.indexing.chunk_worker")
         self.ready = threading.Event()  # it has imported what it needs
         self.pending: deque[ChunkJob] = deque()
-        self._replies: queue.SimpleQueue[PackedChunks | None] = queue.SimpleQueue()
+        self._replies: queue.SimpleQueue[ChunkReply | None] = queue.SimpleQueue()
         threading.Thread(target=self._read_replies, name="chunks", daemon=True).start()
 
     @property
@@ -119,13 +128,14 @@ class ChunkProcess:
         pending_chars = sum(len(job.file.text) for job in self.pending)
         return self.ready.is_set() and pending_chars < MAX_PENDING_CHARS
 
-    def submit(self, job: ChunkJob) -> None:
+    def submit(self, job: ChunkJob, known_hashes: frozenset[int] = frozenset()) -> None:
         """Send a file to be chunked; if the process has ended, ``receive`` will say so."""
         self.pending.append(job)
         pipe = self.process.stdin
+        request: ChunkRequest = (job.file.text, job.file.language, job.chunk_sizes, known_hashes)
         with suppress(OSError):
             if pipe:
-                pickle.dump((job.file.text, job.file.language, job.chunk_sizes), pipe)
+                pickle.dump(request, pipe, pickle.HIGHEST_PROTOCOL)
                 pipe.flush()
 
     def receive(self, timeout_seconds: float) -> bool:
@@ -135,7 +145,8 @@ class ChunkProcess:
         except queue.Empty:
             return True
         if reply is not None:  # in the order of the jobs
-            self.pending.popleft().chunks = unpack_chunks(reply)
+            job, (packed, job.stems) = self.pending.popleft(), reply
+            job.chunks = unpack_chunks(packed)
         return reply is not None
 
     def kill(self) -> None:
@@ -184,7 +195,14 @@ class ChunkPool:
     files that can be found.
     """
 
-    def __init__(self, limits: PoolLimits, chunk_sizes: Sequence[int]) -> None:
+    def __init__(
+        self,
+        limits: PoolLimits,
+        chunk_sizes: Sequence[int],
+        list_known_hashes: ListKnownHashes = list_no_hashes,
+    ) -> None:
+        """``list_known_hashes``: of the chunks of a file whose words the index has already."""
+        self._list_known_hashes = list_known_hashes
         self.processes = _take_idle_processes(limits.max_processes)
         self._max_processes = limits.max_processes if limits.can_start else 0
         self._chars_chunked_here = 0
@@ -195,7 +213,8 @@ class ChunkPool:
         job = ChunkJob(file, self._chunk_sizes)
         free = [process for process in self.processes if process.has_room]
         if free:
-            min(free, key=lambda process: len(process.pending)).submit(job)
+            known = self._list_known_hashes(file.path)
+            min(free, key=lambda process: len(process.pending)).submit(job, known)
             return job
         self._chars_chunked_here += len(file.text)
         if self._chars_chunked_here >= CHARS_BEFORE_START:
@@ -224,7 +243,7 @@ class ChunkPool:
             if cancel.is_cancelled:
                 raise Cancelled("indexing was stopped")
             self._receive_reply(job, CANCEL_CHECK_INTERVAL_SECONDS)
-        return replace(job.file, chunks_by_size=job.chunks)
+        return replace(job.file, chunks_by_size=job.chunks, stems_by_key=job.stems)
 
     def _receive_reply(self, job: ChunkJob, timeout_seconds: float) -> None:
         """Take the next reply of the process that has this job; chunk here what none has."""
@@ -263,9 +282,13 @@ _idle_lock = threading.Lock()
 
 
 @contextmanager
-def open_chunk_pool(limits: PoolLimits, chunk_sizes: Sequence[int]) -> Iterator[ChunkPool]:
+def open_chunk_pool(
+    limits: PoolLimits,
+    chunk_sizes: Sequence[int],
+    list_known_hashes: ListKnownHashes = list_no_hashes,
+) -> Iterator[ChunkPool]:
     """Return a pool for as long as the block lasts; idle processes are reused."""
-    pool = ChunkPool(limits, chunk_sizes)
+    pool = ChunkPool(limits, chunk_sizes, list_known_hashes)
     try:
         yield pool
     finally:
@@ -297,6 +320,7 @@ def chunk_files(
     chunk_sizes: Sequence[int],
     limits: PoolLimits,
     cancel: CancelToken,
+    list_known_hashes: ListKnownHashes = list_no_hashes,
 ) -> Generator[FileOutcome]:
     """Yield the outcome of each file, in their order, chunked by other processes.
 
@@ -308,7 +332,7 @@ def chunk_files(
         first = waiting.popleft()
         return pool.wait_for_chunks(first, cancel) if isinstance(first, ChunkJob) else first
 
-    with suppress(Cancelled), open_chunk_pool(limits, chunk_sizes) as pool:
+    with suppress(Cancelled), open_chunk_pool(limits, chunk_sizes, list_known_hashes) as pool:
         for file in files:
             while waiting and (
                 len(waiting) >= MAX_FILES_AHEAD

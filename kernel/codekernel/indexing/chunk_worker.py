@@ -1,6 +1,7 @@
-"""The child process that chunks: requests on stdin, chunks on stdout.
+"""The child process that chunks and stems: requests on stdin, chunks and stems on stdout.
 
-Started by chunk_pool.py because parsing holds the GIL. It exits with its stdin, or when idle.
+Started by chunk_pool.py because parsing and stemming hold the GIL. It
+exits with its stdin, or when idle.
 """
 
 import os
@@ -15,12 +16,16 @@ from codekernel.chunking.chunker import ChunksBySize, chunk_with_hashes
 from codekernel.domain.child_process import open_reply_stream
 from codekernel.domain.index import Chunk
 from codekernel.domain.memory import freeze_imported_objects, raise_gc_thresholds
+from codekernel.storage.stemming import stem_text
 
 # ChunksBySize as plain tuples of the fields and the hash: cheap to send between processes.
 PackedChunks = dict[int, list[tuple[object, ...]]]
 
-# A text, its language, and the chunk sizes.
-ChunkRequest = tuple[str, str, tuple[int, ...]]
+# A text, its language, the chunk sizes, and the hashes whose words the index has already.
+ChunkRequest = tuple[str, str, tuple[int, ...], frozenset[int]]
+
+# The chunks, and the stems of the other texts by their hashes.
+ChunkReply = tuple[PackedChunks, dict[int, str]]
 
 # So that opening several repositories in a row does not start a process for each.
 IDLE_TIMEOUT_SECONDS = 20.0
@@ -50,11 +55,20 @@ def main() -> None:
             request = requests.get(timeout=IDLE_TIMEOUT_SECONDS)
         except queue.Empty:
             os._exit(0)  # without waiting for the thread that waits for stdin
-        packed: PackedChunks = {
-            size: [(*_get_fields(chunk), text_hash) for chunk, text_hash in chunks]
-            for size, chunks in chunk_with_hashes(*request).items()
-        }
-        _send_reply(replies, packed)
+        _send_reply(replies, _chunk_and_stem(*request))
+
+
+def _chunk_and_stem(
+    text: str, language: str, chunk_sizes: tuple[int, ...], known_hashes: frozenset[int]
+) -> ChunkReply:
+    packed: PackedChunks = {}
+    stems: dict[int, str] = {}
+    for size, chunks in chunk_with_hashes(text, language, chunk_sizes).items():
+        packed[size] = [(*_get_fields(chunk), text_hash) for chunk, text_hash in chunks]
+        for chunk, text_hash in chunks:
+            if text_hash not in known_hashes and text_hash not in stems:
+                stems[text_hash] = stem_text(text[chunk.begin : chunk.end])
+    return packed, stems
 
 
 def _read_requests(requests: "queue.SimpleQueue[ChunkRequest]") -> None:
@@ -65,7 +79,7 @@ def _read_requests(requests: "queue.SimpleQueue[ChunkRequest]") -> None:
             os._exit(0)  # the process that started this one is gone
 
 
-def _send_reply(replies: BinaryIO, reply: PackedChunks | None) -> None:
+def _send_reply(replies: BinaryIO, reply: ChunkReply | None) -> None:
     try:
         pickle.dump(reply, replies, protocol=pickle.HIGHEST_PROTOCOL)
         replies.flush()

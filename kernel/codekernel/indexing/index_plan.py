@@ -116,6 +116,12 @@ class IndexTimings:
     # Files are compared before models are opened, if it does not take too long: at the same time, a
     # million chunks were compared in eight seconds, and before it in two.
     max_scan_wait: float = 5.0
+    # A walk that takes longer announces the new files it has found so far.
+    announce_interval: float = 0.5
+    # Files are committed soon at first, so that the first ones are found at once, then seldom,
+    # because a commit costs the same whatever it holds.
+    first_batch: float = 0.1
+    max_batch: float = 4.0
     # When watching has begun, everything is compared, for something may have changed before. An
     # index with content waits this long for that, and is not compared twice.
     max_watch_wait: float = 3.0

@@ -184,7 +184,9 @@ class IndexWorker:
         """Import what is heavy, and begin to watch the files."""
         from codekernel.indexing.indexer import Indexer  # noqa: PLC0415 - heavy
 
-        self._indexer = Indexer(self._root, self.store, self._control, self._elsewhere)
+        self._indexer = Indexer(
+            self._root, self.store, self._control, self._elsewhere, self._timings
+        )
         self._watcher = self._indexer.create_watcher(self._post_changes)
         self._watcher.start()
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from codekernel.chunking.chunker import chunk_with_hashes
 from codekernel.domain.concurrency import WorkControl
@@ -31,7 +32,8 @@ from codekernel.indexing.chunk_pool import (
     count_chunk_processes,
     read_changed_file,
 )
-from codekernel.indexing.index_plan import IndexPlan
+from codekernel.indexing.commit_pace import CommitPace
+from codekernel.indexing.index_plan import DEFAULT_TIMINGS, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
     BatchCommitted,
     FileOutcome,
@@ -47,21 +49,15 @@ from codekernel.indexing.outcome_writer import (
     OutcomeWriter,
     split_batches,
 )
+from codekernel.storage.catalog.batch import ChunkChanges
 from codekernel.storage.index_store import IndexStore
 from codekernel.watching.event_source import ChangedPaths
 from codekernel.watching.watcher import FileWatcher, SystemSource
 
 logger = logging.getLogger(__name__)
 
-# A batch ends when it holds this much text, which bounds the memory, or after some time: soon at
-# first, so that the first files are found at once, then seldom, because a commit costs the same
-# whatever it holds.
+# A batch ends when it holds this much text, which bounds the memory, or after some time.
 MAX_BATCH_CHARS = 4_000_000
-FIRST_BATCH_SECONDS = 0.1
-MAX_BATCH_SECONDS = 4.0
-
-# A walk that takes longer announces the new files it has found so far.
-ANNOUNCE_INTERVAL_SECONDS = 0.5
 
 # Files of a walk that are compared in a millisecond or two.
 FILES_PER_THROTTLE_CHECK = 64
@@ -71,6 +67,13 @@ MIN_BYTES_FOR_PROCESSES = 1_000_000
 
 # Takes 0.35 ms of CPU per megabyte; a larger index is verified once an hour.
 MAX_BYTES_VERIFIED_AFTER_WRITE = 64_000_000
+
+
+class ChangedFile(NamedTuple):
+    """A file to read, and how it was when it was indexed last."""
+
+    found: FoundFile
+    known: FileRecord | None
 
 
 class RootMissing(StorageError):
@@ -92,7 +95,7 @@ class Indexer:
         store: IndexStore,
         control: WorkControl,
         elsewhere: files_elsewhere.FilesElsewhere = files_elsewhere.NOTHING_ELSEWHERE,
-        announce_interval_seconds: float = ANNOUNCE_INTERVAL_SECONDS,
+        timings: IndexTimings = DEFAULT_TIMINGS,
     ) -> None:
         self.walk = FileWalker(root)
         self.watch_walk = FileWalker(root)  # the watcher uses it on a thread of its own
@@ -103,9 +106,12 @@ class Indexer:
         self._cancel = control.cancel
         self._control = control
         self._elsewhere = elsewhere
-        self._announce_interval = announce_interval_seconds
+        self._announce_interval = timings.announce_interval
+        self._pace = CommitPace(timings.first_batch, timings.max_batch)
         self._outcomes = OutcomeWriter(store, control)
         self._signatures = store.read_file_signatures()
+        # For each list of files under way, innermost last, what was indexed meanwhile.
+        self._overtaken: list[set[str]] = []
 
     def create_watcher(self, notify: Callable[[ChangedPaths], None]) -> FileWatcher:
         """Return a watcher of the files that are indexed; its skipped folders are its own."""
@@ -131,17 +137,19 @@ class Indexer:
         self._elsewhere.open()
         known, skipped = self._store.catalog.list_files(), self._store.catalog.list_skipped()
         outcomes: list[FileOutcome] = []
-        changed: list[FoundFile] = []
+        changed: list[ChangedFile] = []
         announced, announce_at = 0, time.monotonic() + self._announce_interval
         for item in self._iter_throttled(self.walk.iterate_files(self._cancel)):
             if isinstance(item, SkippedPath):
                 before = skipped.pop(item.path, None)
                 if before is None or (before.reason, before.detail) != (item.reason, item.detail):
                     outcomes.append(_build_skipped(item))
-            elif self._is_changed(item, known.pop(item.path, None) or skipped.pop(item.path, None)):
-                changed.append(item)
+                continue
+            file = known.pop(item.path, None)
+            if self._is_changed(item, file or skipped.pop(item.path, None)):
+                changed.append(ChangedFile(item, file))
                 if time.monotonic() >= announce_at:  # a long walk must not look like none
-                    yield self._announce_new_files(changed[announced:])
+                    yield _announce_new_files(changed[announced:])
                     announced = len(changed)
                     announce_at = time.monotonic() + self._announce_interval
         if self._cancel.is_cancelled:
@@ -151,7 +159,7 @@ class Indexer:
         outcomes = [*(RemovedFile(path) for path in (*known, *skipped)), *outcomes]
         if any(outcome.path.endswith("/") for outcome in outcomes):
             yield FoldersChanged()
-        changed.sort(key=lambda found: -found.mtime_ns)  # what is being worked on is found first
+        changed.sort(key=lambda one: -one.found.mtime_ns)  # what is being worked on is found first
         yield FilesStarted(tuple(known))
         yield from self._index_files(changed, outcomes)
 
@@ -159,7 +167,7 @@ class Indexer:
         """Index what has changed at these paths, files or folders. Raises StorageError."""
         self._check_root()
         outcomes: list[FileOutcome] = []
-        changed: list[FoundFile] = []
+        changed: list[ChangedFile] = []
         for path in sorted(paths):
             self._inspect_path(path, outcomes, changed)
         removed = [outcome.path for outcome in outcomes if isinstance(outcome, RemovedFile)]
@@ -209,65 +217,82 @@ class Indexer:
                 self._signatures = signatures
 
     def _inspect_path(
-        self, path: str, outcomes: list[FileOutcome], changed: list[FoundFile]
+        self, path: str, outcomes: list[FileOutcome], changed: list[ChangedFile]
     ) -> None:
         """Find out what is at a path now: a file, a folder, something skipped, or nothing."""
         catalog = self._store.catalog
         below = catalog.list_files_under(path)
         found = list(self._iter_throttled(self.walk.iterate_folder(path, self._cancel)))
         known = catalog.find_file(path) or catalog.find_skipped(path)
-        if known and not any(each.path == path for each in found):
+        # What is under way may have been read before it went.
+        if (known or self._overtaken) and not any(each.path == path for each in found):
             outcomes.append(RemovedFile(path))
         for it in found:
             if isinstance(it, SkippedPath):
                 outcomes.append(_build_skipped(it))
-            elif self._is_changed(it, catalog.find_file(it.path) or catalog.find_skipped(it.path)):
-                changed.append(it)
+            else:
+                file = catalog.find_file(it.path)
+                if self._is_changed(it, file or catalog.find_skipped(it.path)):
+                    changed.append(ChangedFile(it, file))
             below.pop(it.path, None)
         outcomes += [RemovedFile(gone) for gone in below]
 
-    def _announce_new_files(self, found: Sequence[FoundFile]) -> FilesStarted:
-        """Name the files that the catalog does not know."""
-        known = self._store.catalog.find_files([each.path for each in found])
-        return FilesStarted(tuple(each.path for each in found if each.path not in known))
-
     def _index_files(
-        self, changed: Sequence[FoundFile], others: Sequence[FileOutcome]
+        self, changed: Sequence[ChangedFile], others: Sequence[FileOutcome]
     ) -> Generator[IndexEvent]:
-        """Write the ``others``, then read, chunk and write files whose size or date has changed."""
-        yield from self._commit_batch(others)
-        # Whether a known file has changed is not known before it is read.
-        started = self._announce_new_files(changed)
-        yield started
+        """Write the ``others``, then read, chunk and write files whose size or date has changed.
+
+        What is indexed between two events, by another call, is newer than what was read here.
+        """
+        for each in self._overtaken:
+            each.update(one.found.path for one in changed)
+            each.update(other.path for other in others)
+        overtaken: set[str] = set()
+        self._overtaken.append(overtaken)
+        try:
+            yield from self._commit_batch(others)
+            # Whether a known file has changed is not known before it is read.
+            yield _announce_new_files(changed)
+            yield from self._chunk_and_write(changed, overtaken)
+        finally:
+            self._overtaken.remove(overtaken)
+
+    def _chunk_and_write(
+        self, changed: Sequence[ChangedFile], overtaken: Collection[str]
+    ) -> Generator[IndexEvent]:
         batch: list[FileOutcome] = []
-        chars, batch_seconds = 0, FIRST_BATCH_SECONDS
-        deadline = time.monotonic() + batch_seconds
+        chars = 0
+        self._pace.begin_list()
         count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
-        can_start = sum(found.size for found in changed) >= MIN_BYTES_FOR_PROCESSES
+        can_start = sum(found.size for found, _ in changed) >= MIN_BYTES_FOR_PROCESSES
         limits = PoolLimits(count, can_start)
-        files = self._read_files(changed, frozenset(started.paths))
-        with closing(chunk_files(files, self.chunk_sizes, limits, self._cancel)) as outcomes:
+        known = {found.path: file.id for found, file in changed if file}
+
+        def list_known_hashes(path: str) -> frozenset[int]:
+            file_id = known.get(path)
+            return frozenset(self._store.catalog.list_keys(file_id) if file_id else ())
+
+        files = self._read_files(changed)
+        chunked = chunk_files(files, self.chunk_sizes, limits, self._cancel, list_known_hashes)
+        with closing(chunked) as outcomes:
             for outcome in outcomes:
+                if outcome.path in overtaken:
+                    continue
                 if isinstance(outcome, IndexedFile):
                     yield FileRead(outcome.path)
                     chars += len(outcome.text)
                 batch.append(outcome)
-                if chars >= MAX_BATCH_CHARS or time.monotonic() >= deadline:
+                if chars >= MAX_BATCH_CHARS or self._pace.is_due:
                     yield from self._commit_batch(batch)
-                    batch_seconds = min(2 * batch_seconds, MAX_BATCH_SECONDS)
+                    self._pace.begin_next()
                     batch, chars = [], 0
-                    deadline = time.monotonic() + batch_seconds
         yield from self._commit_batch(batch)
 
-    def _read_files(
-        self, changed: Sequence[FoundFile], new_paths: Collection[str]
-    ) -> Iterator[FileOutcome]:
-        for found in changed:
+    def _read_files(self, changed: Sequence[ChangedFile]) -> Iterator[FileOutcome]:
+        for found, known in changed:
             self._control.wait_between_steps(is_urgent=len(changed) <= MAX_URGENT_FILES)
             if self._cancel.is_cancelled:
                 return
-            is_new = found.path in new_paths  # of the others, one may be indexed again meanwhile
-            known = None if is_new else self._store.catalog.find_file(found.path)
             outcome = read_changed_file(self._root, found, known)
             is_open = self._elsewhere.is_open
             yield files_elsewhere.set_aside(outcome, self._elsewhere) if is_open else outcome
@@ -299,7 +324,7 @@ class Indexer:
                 self._control.wait_between_steps()
                 text = catalog.read_document(file_id)
                 chunks = chunk_with_hashes(text, detect_language(path), [size])[size]
-                batch.put_chunks(file_id, size, chunks)
+                batch.put_chunks(file_id, size, chunks, ChunkChanges())
         self._outcomes.write_lexical([path for _, path in files])
         yield BatchCommitted(files)
 
@@ -331,3 +356,8 @@ class Indexer:
 
 def _build_skipped(path: SkippedPath) -> SkippedFileRecord:
     return SkippedFileRecord(path.path, path.reason, path.detail, 0, 0)
+
+
+def _announce_new_files(changed: Sequence[ChangedFile]) -> FilesStarted:
+    """Name the files that the catalog does not know."""
+    return FilesStarted(tuple(found.path for found, known in changed if known is None))

@@ -11,10 +11,13 @@ from typing import TypeVar
 from codekernel.domain.concurrency import WorkControl
 from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.indexing.index_state import FileOutcome, RemovedFile, TouchedFile
-from codekernel.storage.catalog.writer import CatalogBatch
+from codekernel.storage.catalog.batch import CatalogBatch
 from codekernel.storage.engines import require_disk_space
 from codekernel.storage.index_store import IndexStore
-from codekernel.storage.lexical_documents import build_lexical_documents
+from codekernel.storage.lexical_documents import (
+    build_lexical_document,
+    build_lexical_documents,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -74,8 +77,13 @@ class OutcomeWriter:
         path, lexical = outcome.path, self._store.lexical
         match outcome:
             case IndexedFile():
-                file_id, chunks = batch.put_file(outcome)
-                lexical.replace(path, build_lexical_documents(path, outcome.text, chunks))
+                file_id, changes = batch.put_file(outcome)
+                stems, text = outcome.stems_by_key, outcome.text
+                documents = [
+                    build_lexical_document(path, text, chunk_id, chunk, stems.get(key))
+                    for chunk_id, chunk, key in changes.written
+                ]
+                lexical.update(path, changes.removed, documents)
                 return file_id, path
             case TouchedFile():
                 batch.touch_file(path, outcome.size, outcome.mtime_ns)

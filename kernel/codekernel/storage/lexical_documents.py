@@ -86,32 +86,39 @@ class LexicalDocument(NamedTuple):
     body: str
     symbols: str
     path: str
+    # What ``stem_text`` makes of the body, if another process has done that already.
+    body_stems: str | None = None
+
+
+def build_lexical_document(
+    path: str, text: str, chunk_id: int, chunk: Chunk, body_stems: str | None = None
+) -> LexicalDocument:
+    """Return a chunk of a file as a document."""
+    return LexicalDocument(
+        chunk_id=chunk_id,
+        body=text[chunk.begin : chunk.end],
+        symbols=" ".join(dict.fromkeys((*chunk.symbols, *chunk.defined_names))),
+        path=path,
+        body_stems=body_stems,
+    )
 
 
 def build_lexical_documents(
     path: str, text: str, chunks: Iterable[tuple[int, Chunk]]
 ) -> list[LexicalDocument]:
     """Return the chunks of a file, each with its id, as documents."""
-    return [
-        LexicalDocument(
-            chunk_id=chunk_id,
-            body=text[chunk.begin : chunk.end],
-            symbols=" ".join(dict.fromkeys((*chunk.symbols, *chunk.defined_names))),
-            path=path,
-        )
-        for chunk_id, chunk in chunks
-    ]
+    return [build_lexical_document(path, text, chunk_id, chunk) for chunk_id, chunk in chunks]
 
 
 def build_lexical_schema() -> tantivy.Schema:
-    """Return the schema; only the id of a chunk is stored."""
+    """Return the schema; only the id of a chunk is kept, and deletes its document."""
     builder = tantivy.SchemaBuilder()
     for field in FIELD_WEIGHTS:
         builder.add_text_field(
             field, tokenizer_name=ANALYZER_NAME, index_option=FREQUENCY_INDEX_OPTION
         )
     builder.add_text_field(PATH_KEY, tokenizer_name="raw", index_option="basic")
-    builder.add_integer_field(CHUNK_ID, fast=True)
+    builder.add_integer_field(CHUNK_ID, fast=True, indexed=True)
     return builder.build()
 
 
@@ -120,7 +127,8 @@ def build_document(document: LexicalDocument, key: str) -> tantivy.Document:
     entry = tantivy.Document()
     entry.add_integer(CHUNK_ID, document.chunk_id)
     entry.add_text(PATH_KEY, key)
-    entry.add_text(BODY, stem_text(document.body))
+    stems = document.body_stems
+    entry.add_text(BODY, stem_text(document.body) if stems is None else stems)
     entry.add_text(SYMBOLS, stem_text(document.symbols))
     entry.add_text(PATH, _stem_path(document.path))
     return entry

@@ -10,7 +10,7 @@ import re
 import struct
 import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import product
 from operator import itemgetter
@@ -210,6 +210,18 @@ class LexicalIndex:
         entries = [build_document(document, key) for document in documents]
         with self._borrow_writer() as writer:
             writer.delete_documents_by_term(PATH_KEY, key)
+            for entry in entries:
+                writer.add_document(entry)
+
+    def update(
+        self, path: str, removed: Iterable[int], documents: Sequence[LexicalDocument]
+    ) -> None:
+        """Delete these chunks of ``path``, then add ``documents``; the others stay as they are."""
+        key = hash_path(path)
+        entries = [build_document(document, key) for document in documents]
+        with self._borrow_writer() as writer:
+            for chunk_id in removed:
+                writer.delete_documents_by_term(CHUNK_ID, chunk_id)
             for entry in entries:
                 writer.add_document(entry)
 

@@ -2,7 +2,8 @@
 
 Modules, in the order data meets them:
 
-    writer.py          tables of the catalog; batches of changes to it
+    writer.py          tables of the catalog; its one connection that writes
+    batch.py           a batch of changes to it
     rows.py            connections, rows and values; what readers have cached
     catalog.py         queries of the catalog
     catalog_copy.py    a copy of a catalog for another machine

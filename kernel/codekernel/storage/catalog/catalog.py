@@ -265,6 +265,10 @@ class Catalog:
         )
         return [(key, begin, end, split_names(symbols)) for key, begin, end, symbols in rows]
 
+    def list_keys(self, file_id: int) -> list[int]:
+        """Return the keys of the chunks of a file, of any size."""
+        return [row[0] for row in self._query("SELECT key FROM chunk WHERE file_id = ?", file_id)]
+
     def find_chunks(self, ids: Sequence[int]) -> dict[int, IndexedChunk]:
         """Return the chunks with these ids that still exist."""
         with self._borrow_reader() as reader:

@@ -1,27 +1,17 @@
-"""The tables of the catalog: write them in batches (one transaction each), verify their pages.
+"""The tables of the catalog: begin batches (one transaction each), verify their pages.
 
 Triggers track which files changed.
 """
 
-import json
 import logging
 import sqlite3
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
-from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.errors import StorageError
-from codekernel.storage.catalog.rows import (
-    compress_text,
-    connect_catalog,
-    decode_stored_path,
-    encode_stored_path,
-    join_names,
-    replace_surrogates,
-)
+from codekernel.storage.catalog.batch import LEXICAL_STAMP, CatalogBatch
+from codekernel.storage.catalog.rows import connect_catalog, decode_stored_path
 from codekernel.storage.engines import (
     CatalogDamaged,
     begin_write,
@@ -99,34 +89,11 @@ CREATE TABLE refused (
 CREATE TABLE pending (path BLOB PRIMARY KEY) WITHOUT ROWID;
 """
 
-ChunkIds = list[tuple[int, Chunk]]
-
-ChunksWithKeys = Sequence[tuple[Chunk, int]]
-
-_FILE_INSERT = (
-    "INSERT INTO file (size, mtime_ns, digest, language, encoding, path) VALUES (?,?,?,?,?,?)"
-)
-
-_FILE_UPDATE = "UPDATE file SET size=?, mtime_ns=?, digest=?, language=?, encoding=? WHERE path=?"
-
-_CHUNK_INSERT = (
-    "INSERT INTO chunk (file_id, input_length, key, begin_line, end_line, begin_char, end_char,"
-    " kind, symbols, signature, defines, id) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"
-)
-
-_CHUNK_UPDATE = (
-    "UPDATE chunk SET file_id=?, input_length=?, key=?, begin_line=?, end_line=?, begin_char=?,"
-    " end_char=?, kind=?, symbols=?, signature=?, defines=? WHERE id=?"
-)
-
 # As SQLite has it by default: a log of so many bytes is moved into the database.
 MAX_WAL_BYTES = 4 * 1024 * 1024
 
 # Where a database says by which version of SQLite it is written and read, and those with a log.
 _FORMAT_VERSIONS, _WAL_FORMAT = slice(18, 20), b"\x02\x02"
-
-# A name in SQLite's own table of numbers, which every catalog has: no table is called so.
-_LEXICAL_STAMP = "lexical stamp"
 
 
 def create_tables(database: sqlite3.Connection) -> None:
@@ -198,7 +165,7 @@ class CatalogWriter:
                 self._database.close()
 
     @contextmanager
-    def begin_batch(self) -> Iterator["CatalogBatch"]:
+    def begin_batch(self) -> Iterator[CatalogBatch]:
         """Commit everything written within the block at its end, or roll it back."""
         with translate_sqlite_errors(self._path):
             with begin_write(self._database):
@@ -222,7 +189,7 @@ class CatalogWriter:
         """Return the last commit of the lexical index that the rows here match; None if unknown."""
         with translate_sqlite_errors(self._path):
             row = self._database.execute(
-                "SELECT seq FROM sqlite_sequence WHERE name = ?", (_LEXICAL_STAMP,)
+                "SELECT seq FROM sqlite_sequence WHERE name = ?", (LEXICAL_STAMP,)
             ).fetchone()
         return int(row[0]) if row else None
 
@@ -244,152 +211,3 @@ def check_integrity(database: sqlite3.Connection, path: Path) -> None:
     (found,) = database.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         raise CatalogDamaged(f"{path} is damaged: {found}")
-
-
-class CatalogBatch:
-    """Changes to the catalog that are committed together."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-        self._last_chunk_id = 0
-
-    def mark_pending(self, paths: Iterable[str]) -> None:
-        """Mark files whose documents are about to be written to the lexical index."""
-        self._database.executemany(
-            "INSERT OR IGNORE INTO pending VALUES (?)",
-            [(encode_stored_path(path),) for path in paths],
-        )
-
-    def mark_all_pending(self) -> None:
-        """Mark every file, because the lexical index has to be rebuilt."""
-        self._database.execute("INSERT OR IGNORE INTO pending SELECT path FROM file")
-
-    def clear_pending(self, paths: Iterable[str]) -> None:
-        """Unmark files on which both indexes agree."""
-        self._database.executemany(
-            "DELETE FROM pending WHERE path = ?", [(encode_stored_path(path),) for path in paths]
-        )
-
-    def set_lexical_opstamp(self, stamp: int) -> None:
-        """Save the commit of the lexical index that the rows here match."""
-        self._database.execute("DELETE FROM sqlite_sequence WHERE name = ?", (_LEXICAL_STAMP,))
-        self._database.execute("INSERT INTO sqlite_sequence VALUES (?, ?)", (_LEXICAL_STAMP, stamp))
-
-    def put_file(self, file: IndexedFile) -> tuple[int, ChunkIds]:
-        """Replace a file's text and chunks; return its id and the ids of all its chunks.
-
-        A chunk whose text was there before keeps its id.
-        """
-        path = encode_stored_path(file.path)
-        values = (file.size, file.mtime_ns, file.digest, file.language, file.encoding, path)
-        row = self._database.execute("SELECT id FROM file WHERE path = ?", (path,)).fetchone()
-        # No upsert: its own conflict clause would take the place of that of the triggers.
-        written = self._database.execute(_FILE_UPDATE if row else _FILE_INSERT, values)
-        file_id = int(row[0] if row else written.lastrowid or 0)
-        self._database.execute(
-            "INSERT OR REPLACE INTO document VALUES (?, ?)", (file_id, compress_text(file.text))
-        )
-        self._database.execute("DELETE FROM refused WHERE path = ?", (path,))
-        if row:
-            self._delete_other_chunks(file.chunks_by_size, file_id)
-        ids: ChunkIds = []
-        for size, chunks in file.chunks_by_size.items():
-            ids += self.put_chunks(file_id, size, chunks, has_old=bool(row))
-        return file_id, ids
-
-    def put_chunks(
-        self, file_id: int, max_chunk_chars: int, chunks: ChunksWithKeys, *, has_old: bool = True
-    ) -> ChunkIds:
-        """Replace the chunks of one file for one chunk size; unless ``has_old``, it has none."""
-        old = self._find_chunk_ids(file_id, max_chunk_chars) if has_old else {}
-        ids: ChunkIds = []
-        # Apart: replacing what is there or not takes a third more time than either.
-        kept, fresh = [], []
-        for chunk, key in chunks:
-            row = _make_chunk_row(file_id, max_chunk_chars, key, chunk)
-            chunk_id = old[key].pop() if old.get(key) else 0
-            if chunk_id:
-                kept.append((*row, chunk_id))
-            else:
-                chunk_id = self._next_chunk_id()
-                fresh.append((*row, chunk_id))
-            ids.append((chunk_id, chunk))
-        self._database.executemany(_CHUNK_INSERT, fresh)
-        if old:
-            self._database.executemany(_CHUNK_UPDATE, kept)
-            gone = [(chunk_id,) for chunk_ids in old.values() for chunk_id in chunk_ids]
-            self._database.executemany("DELETE FROM chunk WHERE id = ?", gone)
-        return ids
-
-    def _find_chunk_ids(self, file_id: int, max_chunk_chars: int) -> dict[int, list[int]]:
-        """Return the ids of a file's chunks of one size by their keys, the first one last."""
-        old: dict[int, list[int]] = defaultdict(list)
-        for chunk_id, key in self._database.execute(
-            "SELECT id, key FROM chunk WHERE file_id = ? AND input_length = ? ORDER BY id DESC",
-            (file_id, max_chunk_chars),
-        ):
-            old[key].append(chunk_id)
-        return old
-
-    def _next_chunk_id(self) -> int:
-        """Return an id that no chunk has ever had; SQLite keeps the largest that was inserted."""
-        if not self._last_chunk_id:
-            row = self._database.execute(
-                "SELECT seq FROM sqlite_sequence WHERE name = 'chunk'"
-            ).fetchone()
-            self._last_chunk_id = int(row[0]) if row else 0
-        self._last_chunk_id += 1
-        return self._last_chunk_id
-
-    def _delete_other_chunks(self, kept_sizes: Iterable[int], file_id: int) -> None:
-        """Delete a file's chunks of other sizes: they are of the text it had before."""
-        self._database.execute(
-            "DELETE FROM chunk WHERE file_id = ?"
-            " AND input_length NOT IN (SELECT value FROM json_each(?))",
-            (file_id, json.dumps([*kept_sizes])),
-        )
-
-    def touch_file(self, path: str, size: int, mtime_ns: int) -> None:
-        """Save that a file has a new time and the same content."""
-        self._database.execute(
-            "UPDATE file SET size = ?, mtime_ns = ? WHERE path = ?",
-            (size, mtime_ns, encode_stored_path(path)),
-        )
-
-    def remove_file(self, path: str) -> None:
-        """Delete a file, its text and its chunks."""
-        self._database.execute("DELETE FROM file WHERE path = ?", (encode_stored_path(path),))
-
-    def put_skipped(self, skipped: SkippedFileRecord) -> None:
-        """Save why a file is not indexed, and delete what was indexed of it."""
-        self.remove_file(skipped.path)
-        path, detail = encode_stored_path(skipped.path), replace_surrogates(skipped.detail)
-        self._database.execute(
-            "INSERT OR REPLACE INTO refused VALUES (?,?,?,?,?)",
-            (path, skipped.reason, detail, skipped.size, skipped.mtime_ns),
-        )
-
-    def delete_skipped(self, path: str) -> None:
-        """Delete the record of a skipped file."""
-        self._database.execute("DELETE FROM refused WHERE path = ?", (encode_stored_path(path),))
-
-    def delete_chunks(self, max_chunk_chars: int) -> None:
-        """Delete every chunk of one size."""
-        self._database.execute("DELETE FROM chunk WHERE input_length = ?", (max_chunk_chars,))
-
-
-def _make_chunk_row(file_id: int, max_chunk_chars: int, key: int, chunk: Chunk) -> tuple[Any, ...]:
-    """Return the columns of a chunk before its id."""
-    return (
-        file_id,
-        max_chunk_chars,
-        key,
-        chunk.begin_line,
-        chunk.end_line,
-        chunk.begin,
-        chunk.end,
-        chunk.kind,
-        join_names(chunk.symbols),
-        replace_surrogates(chunk.signature),
-        join_names(chunk.defined_names),
-    )
