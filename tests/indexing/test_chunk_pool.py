@@ -24,7 +24,7 @@ from codekernel.indexing.chunk_pool import (
     open_chunk_pool,
 )
 from codekernel.indexing.index_state import FileOutcome, RemovedFile
-from codekernel.storage.stemming import stem_text
+from codekernel.storage.lexical_documents import stem_text
 
 SIZES = (80, 300)
 MANY = 4

@@ -10,7 +10,7 @@ import pytest
 from codekernel.domain.lexical_tokenizer import tokenize_query
 from codekernel.errors import StorageError
 from codekernel.storage.engines import LexicalIndexDamaged
-from codekernel.storage.lexical_documents import LexicalDocument
+from codekernel.storage.lexical_documents import LexicalDocument, stem_text
 from codekernel.storage.lexical_index import (
     MAX_QUERY_TERMS,
     LexicalIndex,
@@ -18,7 +18,6 @@ from codekernel.storage.lexical_index import (
     read_opstamp,
     verify_lexical,
 )
-from codekernel.storage.stemming import stem_text
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.effort import FULL

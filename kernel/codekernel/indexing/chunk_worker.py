@@ -16,7 +16,7 @@ from codekernel.chunking.chunker import ChunksBySize, chunk_with_hashes
 from codekernel.domain.child_process import open_reply_stream
 from codekernel.domain.index import Chunk
 from codekernel.domain.memory import freeze_imported_objects, raise_gc_thresholds
-from codekernel.storage.stemming import stem_text
+from codekernel.storage.lexical_documents import stem_text
 
 # ChunksBySize as plain tuples of the fields and the hash: cheap to send between processes.
 PackedChunks = dict[int, list[tuple[object, ...]]]
