@@ -73,6 +73,12 @@ FusedScore = tuple[float, float]
 # A chunk, its score and its signals: a plain tuple, which costs a quarter of a RankedChunk.
 BoostedChunk = tuple[IndexedChunk, float, dict[Signal, float]]
 
+# The stems of all names that a chunk defines, and of each.
+NameStems = tuple[frozenset[str], tuple[frozenset[str], ...]]
+
+# A plain dictionary: each hit of lru_cache moves its entry to the end of a list, which touches four
+# others, and a hundred chunks are looked up for a query.
+_stems_by_names: dict[tuple[str, ...], NameStems] = {}
 
 # Names of the nearest folders; those above say the same of every file.
 _MAX_FOLDERS = 3
@@ -200,11 +206,16 @@ def apply_boosts(
     for number, (lexical, semantic) in fused.items():
         chunk = chunks[number]
         path = chunk.path
-        if path not in files:
+        file = files.get(path)
+        if file is None:
             kind = classify_path(path)
             factor = _compute_file_factor(query, kind, is_question=is_question)
-            files[path] = kind, factor, _scale_boosts(_boost_path(query, kind, weights), unit)
-        kind, factor, gains = files[path]
+            file = files[path] = (
+                kind,
+                factor,
+                _scale_boosts(_boost_path(query, kind, weights), unit),
+            )
+        kind, factor, gains = file
         if chunk.defined_names:
             defined = _boost_defined_names(query, stems, chunk, name_boost)
             if defined:
@@ -236,10 +247,11 @@ def _boost_defined_names(
     if query.symbol:
         return ((DEFINITION, _boost_definition(query.symbol, chunk)),)
     found: Boosts = ()
-    if query.names and not query.names.isdisjoint(chunk.defined_names):
-        count = sum(name in query.names for name in chunk.defined_names)
+    names = chunk.defined_names
+    if query.names and not query.names.isdisjoint(names):
+        count = sum(name in query.names for name in names)
         found = ((DEFINITION, NAME_IN_PROSE_BOOST * count),)
-    all_stems, stems_by_name = _stem_names(chunk.defined_names)
+    all_stems, stems_by_name = _stems_by_names.get(names) or _stem_names(names)
     if not stems.isdisjoint(all_stems):  # few names, and faster than comparing each
         found += ((NAME_PARTS, name_boost * _compare_names(query, stems, stems_by_name)),)
     return found
@@ -326,11 +338,13 @@ def _count_shared_suffix(wanted: list[str], parts: list[str]) -> int:
     return 1 + len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
-@lru_cache(_CHUNK_CACHE_SIZE)
-def _stem_names(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
+def _stem_names(names: tuple[str, ...]) -> NameStems:
     """Return the stems in the names that a chunk defines: of all together, and of each."""
+    if len(_stems_by_names) > _CHUNK_CACHE_SIZE:
+        _stems_by_names.clear()
     by_name = tuple(map(stem_words, names[:_MAX_DEFINED_NAMES]))
-    return frozenset().union(*by_name), by_name
+    found = _stems_by_names[names] = frozenset().union(*by_name), by_name
+    return found
 
 
 @lru_cache(_CHUNK_CACHE_SIZE)

@@ -165,44 +165,38 @@ def rank_by_trees(
         each.path: math.exp(LEARNED_WEIGHT * (value - least)) - 1
         for each, value in zip(files, evidence, strict=True)
     }
-    raised = [
-        each.add(LEARNED, each[1] * factors[path]) if (path := each[0].path) in factors else each
-        for each in ranked
-    ]
-    return sorted(raised, key=_get_score, reverse=True)
+    raised: list[RankedChunk] = []
+    for each in ranked:
+        chunk, score, signals = each
+        gain = score * factors.get(chunk.path, 0.0)
+        raised.append(
+            RankedChunk(chunk, score + gain, {**signals, LEARNED: gain}) if gain else each
+        )
+    raised.sort(key=_get_score, reverse=True)
+    return raised
 
 
 def list_file_signals(
     query: Query, candidates: Candidates, ranked: Sequence[RankedChunk], count: int
 ) -> Iterator[FileSignals]:
     """Yield the features of the first files."""
-    best: dict[str, RankedChunk] = {}
-    name_parts: dict[str, float] = {}
-    unit = 0.0
+    files: dict[str, list[RankedChunk]] = {}
     for each in ranked:
-        chunk, _, signals = each
-        path = chunk.path
-        if path not in best and len(best) < count:
-            best[path], name_parts[path] = each, 0.0
-        if NAME_PARTS in signals and path in best:
-            name_parts[path] = max(name_parts[path], signals[NAME_PARTS])
-        fused = signals[LEXICAL] + signals[SEMANTIC]
-        unit = max(unit, fused)
-    unit, top = unit or 1.0, max((each.score for each in best.values()), default=0.0) or 1.0
-    chunk_ids: dict[str, list[int]] = {path: [] for path in best}
-    last_lines: dict[str, int] = dict.fromkeys(best, 0)
-    for number, chunk in candidates.chunks.items():
-        path = chunk.path
-        if path in best:
-            chunk_ids[path].append(number)
-            last_lines[path] = max(last_lines[path], chunk.end_line)
+        path = each[0].path
+        if path in files:
+            files[path].append(each)
+        elif len(files) < count:
+            files[path] = [each]
+    unit = max([it[LEXICAL] + it[SEMANTIC] for _, _, it in ranked], default=0.0) or 1.0
+    top = max((own[0].score for own in files.values()), default=0.0) or 1.0
     lexical = candidates.lexical_scores
     lexical_unit = max(lexical.values(), default=0.0) or 1.0
     cosines = candidates.cosines[0] if candidates.cosines else {}
     nearest = max(cosines.values(), default=0.0)
     stem_count = max(1, len(query.stems))
-    for rank, (path, (chunk, score, signals)) in enumerate(best.items(), 1):
-        kind, ids = classify_path(path), chunk_ids[path]
+    for rank, (path, own) in enumerate(files.items(), 1):
+        (chunk, score, signals), kind = own[0], classify_path(path)
+        ids = [each[0].id for each in own]
         scores = [score / lexical_unit for score in map(lexical.get, ids, repeat(0.0))]
         scores.sort(reverse=True)
         near = sorted(map(cosines.get, ids, repeat(0.0)), reverse=True)
@@ -221,7 +215,7 @@ def list_file_signals(
             signals.get(FILE_TOTAL, 0.0) / top,
             signals.get(DEFINITION, 0.0) / unit,
             signals.get(NAME_PARTS, 0.0) / unit,
-            name_parts[path] / unit,
+            max([it.get(NAME_PARTS, 0.0) for _, _, it in own]) / unit,
             in_name / max(1, len(kind.name_stems)),
             coverage,
             len(kind.folder_stems & query.stems) / stem_count,
@@ -229,6 +223,6 @@ def list_file_signals(
             kind.factor,
             float(kind.is_code),
             signals.get(EXACT, 0.0) / unit,
-            math.log1p(last_lines[path]),
+            math.log1p(max([each[0].end_line for each in own])),
         )
         yield FileSignals(path, values)
