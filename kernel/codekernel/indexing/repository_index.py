@@ -31,7 +31,12 @@ from codekernel.indexing.index_worker import IndexWorker
 from codekernel.indexing.store_reopening import reopen_store
 from codekernel.indexing.team_index import RestoreIndex, TeamIndexTaker, restore_nothing
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.engines import CatalogDamaged, LexicalIndexDamaged, is_unwritable
+from codekernel.storage.engines import (
+    CatalogDamaged,
+    LexicalIndexDamaged,
+    is_disk_full,
+    is_unwritable,
+)
 from codekernel.storage.index_store import (
     IndexNeedsReopen,
     IndexNotReady,
@@ -162,9 +167,18 @@ class RepositoryIndex:
             self.recover_from(error, worker.store, waits=False)
             message = self._recovery_message or str(error)
             state = IndexState.REBUILDING.value
-            return RepositoryIndexStatus(state, 0, 0, 0, {}, trouble=message)
+            cause = self._find_cause(message)
+            return RepositoryIndexStatus(state, 0, 0, 0, {}, trouble=message, cause=cause)
         found = status.trouble or self._recovery_message
-        return replace(status, trouble=found, notice=self._taker.read_notice(self))
+        cause, notice = self._find_cause(found), self._taker.read_notice(self)
+        return replace(status, trouble=found, cause=cause, notice=notice)
+
+    def _find_cause(self, trouble: str) -> str:
+        if not trouble:
+            return ""
+        if trouble == self._recovery_message:
+            return "damage"
+        return "full-disk" if is_disk_full(self._folder) else ""
 
     def query_catalog(self, read: Callable[[Catalog], Found]) -> Found:
         """Return what ``read`` finds; a catalog that is damaged or replaced is recovered from."""
