@@ -85,6 +85,7 @@ def name_context(_: GetRepos, context: str) -> str:
     return f"handled with {context}"
 
 
+@pytest.mark.slow
 def test_every_late_handler_is_expected_and_in_the_module_that_was_named() -> None:
     """In a process of its own, in which no other test has imported one of them."""
     program = (
