@@ -61,6 +61,9 @@ def main(arguments: list[str] | None = None) -> int:
         from codekernel.cli.commands.mcp import run_relay  # noqa: PLC0415 - as serve
 
         run_relay(options.get("--repo"), options.get("--user-data"))
+    from codekernel.cli.late_modules import put_off_imports  # noqa: PLC0415 - relays do without
+
+    put_off_imports()
     from codekernel.cli.command_line import run_command  # noqa: PLC0415 - argparse costs more than serve's whole start
 
     return run_command(words)
