@@ -157,6 +157,7 @@ RELAY_DOES_WITHOUT = {
     "hashlib",
     "html",
     "pathlib",
+    "typing",
 }
 
 

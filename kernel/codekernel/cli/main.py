@@ -3,11 +3,16 @@
 Imports almost nothing, because ``serve`` must be ready at once.
 """
 
+from __future__ import annotations
+
 import _signal  # type: ignore[import-not-found] # signal itself imports enum
 import os
 import sys
 from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 EXIT_INTERRUPTED = 130  # as shells count Ctrl-C
 
