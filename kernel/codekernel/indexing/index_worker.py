@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,6 +170,8 @@ class IndexWorker:
         if self.store.catalog.is_empty or not self._cancel.wait(self._timings.index_start_delay):
             self._start_watching()
             self._run_indexer()
+            with suppress(StorageError):  # else it is done when the index is opened
+                self._indexer.flush()
         if self.failure:
             raise self.failure
 

@@ -131,6 +131,10 @@ class Indexer:
         """Write the lexical documents again of files that a crash left pending."""
         self._outcomes.recover()
 
+    def flush(self) -> None:
+        """Commit to disk what was saved and is searched in memory. Raises StorageError."""
+        self._outcomes.flush()
+
     def scan_repository(self) -> Generator[IndexEvent]:
         """Compare every file with the catalog and index what differs. Raises StorageError."""
         self._check_root()
@@ -196,6 +200,7 @@ class Indexer:
 
     def compact(self) -> None:
         """Free the disk space that commits left behind; restrict new files to their owner."""
+        self.flush()
         self._writer.checkpoint()
         self._store.lexical.compact()
         self._store.restrict_to_owner()

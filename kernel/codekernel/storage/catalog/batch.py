@@ -173,6 +173,14 @@ class CatalogBatch:
         )
         self._delete_chunks([row[0] for row in others], changes)
 
+    def list_chunk_ids(self, path: str) -> list[int]:
+        """Return the ids of a file's chunks, of all sizes."""
+        rows = self._database.execute(
+            "SELECT chunk.id FROM chunk JOIN file ON file.id = file_id WHERE path = ?",
+            (encode_stored_path(path),),
+        )
+        return [row[0] for row in rows]
+
     def touch_file(self, path: str, size: int, mtime_ns: int) -> None:
         """Save that a file has a new time and the same content."""
         self._database.execute(

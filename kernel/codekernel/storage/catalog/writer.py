@@ -165,9 +165,14 @@ class CatalogWriter:
                 self._database.close()
 
     @contextmanager
-    def begin_batch(self) -> Iterator[CatalogBatch]:
-        """Commit everything written within the block at its end, or roll it back."""
+    def begin_batch(self, *, is_durable: bool = True) -> Iterator[CatalogBatch]:
+        """Commit everything written within the block at its end, or roll it back.
+
+        What is not ``is_durable`` a power failure may take, the newest first; the next durable
+        batch keeps it. It does not wait for the disk.
+        """
         with translate_sqlite_errors(self._path):
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
             with begin_write(self._database):
                 yield CatalogBatch(self._database)
             self._checkpoint_long_wal()
