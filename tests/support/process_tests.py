@@ -1,5 +1,6 @@
 """Which tests are slow, most of them because they start a process: not in the fast lane."""
 
+import re
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -13,14 +14,14 @@ PROCESS_HELPERS = {"support.command_line", "support.kernel_process", "support.sh
 
 
 # A line of a file whose tests are all slow.
-SLOW_FILE = "\npytestmark = pytest.mark.slow"
+SLOW_FILE = re.compile(r"(?m)^pytestmark = \[?pytest\.mark\.slow\b")
 
 
 def is_slow_place(path: Path) -> bool:
     """Return whether all tests of a folder or a file are slow."""
     if path.parent == TESTS and path.name in PROCESS_TESTS:
         return True
-    return path.match("test_*.py") and SLOW_FILE in path.read_text(encoding="utf-8")
+    return path.match("test_*.py") and bool(SLOW_FILE.search(path.read_text(encoding="utf-8")))
 
 
 @cache
