@@ -9,6 +9,7 @@ import pickle
 import queue
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,6 +26,17 @@ LanceReply = tuple[Any, StorageError | None]
 
 # Its start takes half a second of CPU, and it keeps 150 MB: saves come in bursts.
 IDLE_TIMEOUT_SECONDS = 30.0
+
+
+_STEPS: dict[str, Callable[..., Any]] = {
+    "add": LanceRows.add,
+    "compact": LanceRows.compact,
+    "count_rows": LanceRows.count_rows,
+    "count_versions": LanceRows.count_versions,
+    "delete": LanceRows.delete,
+    "delete_duplicates": LanceRows.delete_duplicates,
+    "read_batch": LanceRows.read_batch,
+}
 
 
 def main() -> None:
@@ -64,7 +76,7 @@ def _do_step(
         tables[name] = LanceRows.open(folder, dimensions)
     if step == "open":
         return tables[name].is_new
-    return getattr(tables[name], step)(*arguments)
+    return _STEPS[step](tables[name], *arguments)
 
 
 def _read_requests(requests: "queue.SimpleQueue[LanceRequest]") -> None:
