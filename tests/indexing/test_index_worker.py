@@ -37,6 +37,7 @@ def done_so_far(opened: IndexHarness) -> tuple[object, ...]:
     return opened.index.store.catalog.count_contents(), opened.count_vectors(), len(opened.reports)
 
 
+@pytest.mark.slow
 def test_a_pause_in_the_middle_stops_words_and_vectors_until_it_is_lifted(
     open_index: Open,
 ) -> None:

@@ -4,10 +4,10 @@ Without ``pathlib`` where relays need it, which take 0.7 MB less.
 """
 
 import os
-from typing import TYPE_CHECKING
 
 from codekernel.errors import InvalidPath
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
