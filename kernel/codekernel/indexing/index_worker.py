@@ -351,6 +351,8 @@ class IndexWorker:
         return bool(is_urgent or may_index or self._cancel.is_cancelled)
 
     def _get_idle_timeout(self) -> float:
+        if self._indexer.has_unflushed_files:
+            return self._timings.flush_delay
         if not self._is_compacted:
             return self._timings.compact_delay
         if not self._is_guarded or is_opened_exclusively(self.store.folder / CATALOG_FILE):
@@ -358,7 +360,10 @@ class IndexWorker:
         return max(0.0, self._verified_at + self._timings.verify_interval - time.monotonic())
 
     def _maintain_store(self) -> None:
-        """Use a quiet moment: compact once, then verify now and then, or when files changed."""
+        """Use a quiet moment: flush, compact once, then verify now and then, or after changes."""
+        if self._indexer.has_unflushed_files:
+            self._indexer.flush()
+            return
         if not self._is_compacted:
             self._is_compacted = True
             self._indexer.compact()

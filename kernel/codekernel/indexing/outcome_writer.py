@@ -7,6 +7,7 @@ words are searched in memory until ``flush``.
 """
 
 import logging
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -33,6 +34,9 @@ FILES_PER_BATCH = 256
 # A batch this small has just been saved, and is waited for like a search.
 MAX_URGENT_FILES = 8
 
+# Of files that are saved without pause: another process that reads the index waits so long.
+MAX_UNFLUSHED_SECONDS = 5.0
+
 
 class WrittenFile(NamedTuple):
     """What has changed of a file that was written; without an id it needs no vectors."""
@@ -51,6 +55,7 @@ class OutcomeWriter:
         self._control = control
         # Saved files whose words are searched in memory.
         self._unflushed: set[str] = set()
+        self._unflushed_since = 0.0
 
     def recover(self) -> None:
         """Write the lexical documents again of files that a crash left pending."""
@@ -61,15 +66,23 @@ class OutcomeWriter:
                 return
             self.write_lexical(paths)
 
-    def write(self, outcomes: Sequence[FileOutcome]) -> list[tuple[int, str]]:
+    @property
+    def has_unflushed_files(self) -> bool:
+        """Whether the words of saved files are searched in memory."""
+        return bool(self._unflushed)
+
+    def write(
+        self, outcomes: Sequence[FileOutcome], *, are_saved: bool = False
+    ) -> list[tuple[int, str]]:
         """Write a batch so that a crash at any moment leaves it complete, absent or marked pending.
 
+        A few that ``are_saved`` are searched at once, and their words are committed by ``flush``.
         Returns id and path of each file that may need vectors. A pause may come in the middle:
         there is no other writer, and readers see what was before.
         """
         pending = [outcome.path for outcome in outcomes if not isinstance(outcome, TouchedFile)]
         with self._discard_on_error():
-            if len(outcomes) <= MAX_URGENT_FILES:
+            if are_saved and len(outcomes) <= MAX_URGENT_FILES:
                 written = self._write_saved(outcomes, pending)
             else:
                 written = self._write_many(outcomes, pending)
@@ -100,10 +113,13 @@ class OutcomeWriter:
             if pending:
                 require_disk_space(self._store.folder)
         if pending:
+            now = time.monotonic()
+            self._unflushed_since = self._unflushed_since if self._unflushed else now
             self._unflushed.update(pending)
             removed = [number for file in written for number in file.removed]
             documents = [document for file in written for document in file.documents]
-            if not self._store.lexical.show(removed, documents):
+            has_room = self._store.lexical.show(removed, documents)
+            if not has_room or now - self._unflushed_since > MAX_UNFLUSHED_SECONDS:
                 self.flush()
         return written
 
@@ -116,7 +132,7 @@ class OutcomeWriter:
         written = []
         with self._writer.begin_batch() as batch:
             for outcome in outcomes:
-                self._control.wait_between_steps()
+                self._control.wait_between_steps(is_urgent=len(outcomes) <= MAX_URGENT_FILES)
                 file = self._write_outcome(outcome, batch)
                 written.append(WrittenFile(file.path, file.file_id))
             if pending:
