@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Protocol
-from urllib.parse import unquote
 
 from codekernel.agent.tool import SearchFunction
 from codekernel.agent.tool_policy import ToolError, ToolLimits
@@ -28,6 +27,7 @@ from codekernel.domain.call_graph import (
 )
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import UNKNOWN_LANGUAGE, detect_language
+from codekernel.domain.untrusted_text import strip_scheme
 from codekernel.errors import WrongParam
 from codekernel.search.filters import MAX_SUGGESTIONS, NEAR_MARK
 from codekernel.search.line_history import DEFAULT_COMMITS, LineHistory, read_line_history
@@ -73,11 +73,9 @@ class RepositoryContext:
     file_states: FileStates = field(default_factory=FileStates)
 
 
-_FILE_SCHEME = "file://"
 _LINES = re.compile(r"(?P<path>.+?):(?:L)?(?P<first>\d{1,9})(?:(?:-|:|\.\.)L?(?P<last>\d{1,9}))?$")
 # Not of C++'s Class::name, which has no file in front.
 _NAME_IN_FILE = re.compile(r"(?P<path>.*?[^:]):(?P<name>[^\W\d][^\s/\\]*)$")
-_WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:")
 
 # The lines of a place, and a name that needs no quotation marks in a filter.
 _PLACE_END = re.compile(r":L?\d+(?:-L?\d+)?$")
@@ -131,15 +129,6 @@ def _find_in_file(path: str, name: str, context: CodeContext) -> CodePlace:
             f"{relative} defines no {name}." + (f" Did you mean {near}?" if near else "")
         )
     return CodePlace(relative, found[0].first_line, found[0].last_line)
-
-
-def strip_scheme(text: str) -> str:
-    """Return a path without ``file://``."""
-    text = text.strip()
-    if not text.startswith(_FILE_SCHEME):
-        return text
-    path = unquote(text.removeprefix(_FILE_SCHEME))
-    return path[1:] if _WINDOWS_DRIVE.match(path) else path
 
 
 # Files that may define a name; the search ranks those that do first.

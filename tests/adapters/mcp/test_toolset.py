@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex, ignore_progress
+from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
 from codekernel.adapters.mcp.methods import compact_schema, make_methods
 from codekernel.adapters.mcp.tools import TOOL_TITLES, McpTools
 from codekernel.adapters.mcp.toolset.calls import format_line_ranges
@@ -16,6 +16,7 @@ from codekernel.adapters.mcp.toolset.search import CHARS_PER_TOKEN, cut_lines, t
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ignore_progress
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
