@@ -1,6 +1,6 @@
 """When a batch is committed."""
 
-from codekernel.indexing.commit_pace import CALM_SECONDS, CommitPace
+from codekernel.indexing.outcome_writer import CALM_SECONDS, CommitPace
 
 
 class Clock:
