@@ -49,7 +49,7 @@ from codekernel.indexing.outcome_writer import (
     OutcomeWriter,
     split_batches,
 )
-from codekernel.storage.catalog.batch import ChunkChanges
+from codekernel.storage.catalog.writer import ChunkChanges
 from codekernel.storage.index_store import IndexStore
 from codekernel.watching.event_source import ChangedPaths
 from codekernel.watching.watcher import FileWatcher, SystemSource

@@ -12,7 +12,7 @@ from typing import TypeVar
 from codekernel.domain.concurrency import WorkControl
 from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.indexing.index_state import FileOutcome, RemovedFile, TouchedFile
-from codekernel.storage.catalog.batch import CatalogBatch
+from codekernel.storage.catalog.writer import CatalogBatch
 from codekernel.storage.engines import require_disk_space
 from codekernel.storage.index_store import IndexStore
 from codekernel.storage.lexical_documents import (
