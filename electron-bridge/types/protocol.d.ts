@@ -1182,6 +1182,7 @@ export interface GetIndexStatusReply {
   trouble: string;
   paused: boolean;
   notice: string;
+  cause: string;
   asks?: EndpointAskEntry[];
 }
 

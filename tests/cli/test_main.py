@@ -158,6 +158,7 @@ RELAY_DOES_WITHOUT = {
     "hashlib",
     "html",
     "pathlib",
+    "typing",
 }
 
 

@@ -30,7 +30,7 @@ def see_whole(harness: IndexHarness) -> None:
     files, chunks, _ = store.catalog.count_contents()
     assert files > 0
     assert store.lexical.document_count == chunks
-    assert store.active_writer.list_pending() == []
+    harness.wait_until(lambda: not store.active_writer.list_pending(), "committed")
     assert harness.index.get_status().trouble == ""
     for each in harness.index.vector_indexes:
         _, keys = store.catalog.read_chunk_keys(each.config.max_chunk_chars)

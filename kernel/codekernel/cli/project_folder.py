@@ -4,11 +4,11 @@ Without ``pathlib`` where relays need it, which take 0.7 MB less.
 """
 
 import os
-from typing import TYPE_CHECKING
 
 from codekernel.errors import InvalidPath
 from codekernel.storage.user_data_folder import load_path_class
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -13,6 +13,7 @@ Modules, in the order data meets them:
     folder_preview.py    what would be indexed of a folder, before it is
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
+    damage_report.py     what is said of a damaged index while it is rebuilt
     team_index.py        an index that a team mate has built, taken over before the first scan
     files_elsewhere.py   files that a team's base has, which are not indexed here
     index_state.py       states, inboxes and events of its two threads; the progress of each file

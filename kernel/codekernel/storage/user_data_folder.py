@@ -8,10 +8,10 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from codekernel.errors import StorageError
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -27,8 +27,7 @@ from codekernel.storage.base.base_rows import (
     VECTOR,
 )
 from codekernel.storage.vectors.in_memory_vectors import normalize_rows
-from codekernel.storage.vectors.lance_table import READ_AHEAD_VARIABLE
-from codekernel.storage.vectors.lancedb_import import import_lancedb
+from codekernel.storage.vectors.lancedb_import import READ_AHEAD_VARIABLE, import_lancedb
 
 TABLE_NAME = "chunks"
 

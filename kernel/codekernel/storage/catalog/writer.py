@@ -188,6 +188,14 @@ class CatalogBatch:
         )
         self._delete_chunks([row[0] for row in others], changes)
 
+    def list_chunk_ids(self, path: str) -> list[int]:
+        """Return the ids of a file's chunks, of all sizes."""
+        rows = self._database.execute(
+            "SELECT chunk.id FROM chunk JOIN file ON file.id = file_id WHERE path = ?",
+            (encode_stored_path(path),),
+        )
+        return [row[0] for row in rows]
+
     def touch_file(self, path: str, size: int, mtime_ns: int) -> None:
         """Save that a file has a new time and the same content."""
         self._database.execute(
@@ -270,9 +278,14 @@ class CatalogWriter:
                 self._database.close()
 
     @contextmanager
-    def begin_batch(self) -> Iterator[CatalogBatch]:
-        """Commit everything written within the block at its end, or roll it back."""
+    def begin_batch(self, *, is_durable: bool = True) -> Iterator[CatalogBatch]:
+        """Commit everything written within the block at its end, or roll it back.
+
+        What is not ``is_durable`` a power failure may take, the newest first; the next durable
+        batch keeps it. It does not wait for the disk.
+        """
         with translate_sqlite_errors(self._path):
+            self._database.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
             with begin_write(self._database):
                 yield CatalogBatch(self._database)
             self._checkpoint_long_wal()
