@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from codekernel.domain.child_process import open_reply_stream
-from codekernel.domain.memory import limit_malloc_arenas
+from codekernel.domain.memory import limit_kept_memory
 from codekernel.errors import StorageError
 from codekernel.storage.vectors.lance_rows import LanceRows, read_dimensions
 
@@ -41,7 +41,7 @@ _STEPS: dict[str, Callable[..., Any]] = {
 
 def main() -> None:
     """Do steps until none come."""
-    limit_malloc_arenas()
+    limit_kept_memory()
     requests: queue.SimpleQueue[LanceRequest] = queue.SimpleQueue()
     replies = open_reply_stream()
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
