@@ -113,12 +113,12 @@ def read_corpus(file: Path) -> Corpus:
             if 0 < len(words) <= MAX_WORDS and 0 < len(stems) <= MAX_WORDS:
                 is_held_out = hashlib.sha256(english.encode()).digest()[0] % HELD_OUT == 0
                 texts.append((words, list(dict.fromkeys(stems)), is_held_out))
-    chinese = _list_common(text[0] for text in texts)
-    english = _list_common(text[1] for text in texts)
-    chinese_numbers = {word: number for number, word in enumerate(chinese)}
-    english_numbers = {word: number for number, word in enumerate(english)}
-    usual = [surfaces[it].most_common(1)[0][0] if it else "" for it in english]
-    corpus = Corpus(chinese, usual)
+    known = _list_common(text[0] for text in texts)
+    known_stems = _list_common(text[1] for text in texts)
+    chinese_numbers = {word: number for number, word in enumerate(known)}
+    english_numbers = {word: number for number, word in enumerate(known_stems)}
+    usual = [surfaces[it].most_common(1)[0][0] if it else "" for it in known_stems]
+    corpus = Corpus(known, usual)
     for words, stems, is_held_out in texts:
         ours = [chinese_numbers.get(word, 0) for word in words]
         theirs = [english_numbers[it] for it in stems if it in english_numbers]
@@ -259,7 +259,7 @@ def align(
     expected: dict[Entry, dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for chinese, english in corpus.pairs:
         words = [it for it in dict.fromkeys(chinese) if it]
-        asked = {(it,) for it in words}
+        asked: set[Entry] = {(it,) for it in words}
         asked.update(it for it in _list_neighbors(corpus, chinese) if it in phrases)
         for word in english:
             each = {it: chances.get(it * size + word, 0.0) for it in words}
@@ -280,7 +280,7 @@ def count_together(
     together: Counter[tuple[Entry, int, int]] = Counter()
     for chinese, english in corpus.pairs:
         said = set(english)
-        entries = {(it,) for it in chinese if it}
+        entries: set[Entry] = {(it,) for it in chinese if it}
         entries.update(it for it in _list_neighbors(corpus, chinese) if it in phrases)
         for entry in entries:
             here = sorted(said.intersection(meanings.get(entry, ())))
