@@ -27,6 +27,9 @@ LanceReply = tuple[Any, StorageError | None]
 # Its start takes half a second of CPU, and it keeps 150 MB: saves come in bursts.
 IDLE_TIMEOUT_SECONDS = 30.0
 
+# Nobody says that a table is closed; one that is used again is opened again.
+MAX_OPEN_TABLES = 8
+
 
 _STEPS: dict[str, Callable[..., Any]] = {
     "add": LanceRows.add,
@@ -73,6 +76,8 @@ def _do_step(
         return read_dimensions(folder)
     if step == "open" or name not in tables:  # or the process that had opened it is gone
         tables.pop(name, None)
+        while len(tables) >= MAX_OPEN_TABLES:
+            tables.pop(next(iter(tables)))
         tables[name] = LanceRows.open(folder, dimensions)
     if step == "open":
         return tables[name].is_new
