@@ -25,7 +25,7 @@ from codekernel.search.retrieval import Candidates, ScoredIds
 SEMANTIC_WEIGHT = {
     QueryKind.SYMBOL: 0.3,
     QueryKind.PROSE: 0.4,
-    QueryKind.HAN: 0.5,
+    QueryKind.HAN: 0.4,
     QueryKind.PATH: 0.2,
     QueryKind.ERROR: 0.3,
     QueryKind.TRACE: 0.2,
