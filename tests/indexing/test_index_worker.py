@@ -143,9 +143,9 @@ def test_a_pause_in_the_middle_of_a_commit_leaves_the_index_readable_and_closes_
 
     write_batch = OutcomeWriter.write
 
-    def write_in_a_pause(*arguments: Any, **options: Any) -> list[tuple[int, str]]:
+    def write_in_a_pause(*arguments: Any, **more: Any) -> list[tuple[int, str]]:
         opened.index.pause()
-        return write_batch(*arguments, **options)
+        return write_batch(*arguments, **more)
 
     monkeypatch.setattr(OutcomeWriter, "write", write_in_a_pause)
     opened.index.start(static_plan(400))

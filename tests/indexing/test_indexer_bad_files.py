@@ -85,7 +85,6 @@ BAD: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 @on_posix
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("live", [False, True], ids=["before", "while-open"])
 def test_what_is_no_text_is_refused_with_its_reason_and_the_rest_goes_on(
     open_index: Open, *, live: bool

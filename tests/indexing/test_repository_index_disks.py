@@ -28,7 +28,6 @@ print(database.execute("SELECT count(*) FROM file").fetchone()[0])
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform == "win32", reason="needs limits and mounts of POSIX"),
 ]
 

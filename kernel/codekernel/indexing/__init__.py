@@ -19,7 +19,6 @@ Modules, in the order data meets them:
     index_state.py       states, inboxes and events of its two threads; the progress of each file
     index_worker.py      the state machine on one opened store
     indexer.py           scan, index changed paths, rechunk, as generators of events
-    commit_pace.py       how long a batch may grow before it is committed
     outcome_writer.py    catalog and lexical index, written so that a crash loses nothing
     chunk_pool.py        read files, and chunk them in child processes ahead of the writer
     chunk_worker.py      what such a process runs

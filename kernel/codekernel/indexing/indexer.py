@@ -32,7 +32,6 @@ from codekernel.indexing.chunk_pool import (
     count_chunk_processes,
     read_changed_file,
 )
-from codekernel.indexing.commit_pace import CommitPace
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
     BatchCommitted,
@@ -46,10 +45,11 @@ from codekernel.indexing.index_state import (
 from codekernel.indexing.outcome_writer import (
     FILES_PER_BATCH,
     MAX_URGENT_FILES,
+    CommitPace,
     OutcomeWriter,
     split_batches,
 )
-from codekernel.storage.catalog.batch import ChunkChanges
+from codekernel.storage.catalog.writer import ChunkChanges
 from codekernel.storage.index_store import IndexStore
 from codekernel.watching.event_source import ChangedPaths
 from codekernel.watching.watcher import FileWatcher, SystemSource

@@ -9,7 +9,8 @@ Modules, in the order data meets them:
     file_kinds.py         code, test, example, documentation or data, by the path
     filters.py            lang: path: file: kind: symbol: scope: repo:, and values that nothing has
     word_forms.py         stems that unite word forms, short forms (word_forms.txt) and compounds
-    query_parser.py       kind and terms of a query; stop words, Chinese glossary.txt
+    chinese.py            Chinese words in English (chinese_words.txt, learned; glossary.txt)
+    query_parser.py       kind and terms of a query; stop words
     searchable.py         what a search needs of an index, as protocols
     retrieval.py          lexical, semantic and mentioned candidates
     text_scan.py          chunks that contain exact strings or match a regex
@@ -19,8 +20,7 @@ Modules, in the order data meets them:
     ranking.py            fusion, grouping by file, a reranker's evidence
     learned_ranking.py    trees that read the signals of files (learned_ranking.json)
     ranking_weights.py    how much each signal counts in one repository, if that was learned
-    reranking.py          the best chunk of each of the first files, read by a model
-    selected_reranker.py  which model that is, when it is loaded
+    reranking.py          the best chunk of each of the first files, read by the selected model
     remote_reranking.py   rerankers behind addresses, and what they may be sent
     scopes.py             packages of a repository by their manifests
     facets.py             what hits have in common, counted

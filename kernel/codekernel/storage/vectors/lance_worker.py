@@ -9,11 +9,12 @@ import pickle
 import queue
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from codekernel.domain.child_process import open_reply_stream
-from codekernel.domain.memory import limit_malloc_arenas
+from codekernel.domain.memory import limit_kept_memory
 from codekernel.errors import StorageError
 from codekernel.storage.vectors.lance_rows import LanceRows, read_dimensions
 
@@ -26,10 +27,24 @@ LanceReply = tuple[Any, StorageError | None]
 # Its start takes half a second of CPU, and it keeps 150 MB: saves come in bursts.
 IDLE_TIMEOUT_SECONDS = 30.0
 
+# Nobody says that a table is closed; one that is used again is opened again.
+MAX_OPEN_TABLES = 8
+
+
+_STEPS: dict[str, Callable[..., Any]] = {
+    "add": LanceRows.add,
+    "compact": LanceRows.compact,
+    "count_rows": LanceRows.count_rows,
+    "count_versions": LanceRows.count_versions,
+    "delete": LanceRows.delete,
+    "delete_duplicates": LanceRows.delete_duplicates,
+    "read_batch": LanceRows.read_batch,
+}
+
 
 def main() -> None:
     """Do steps until none come."""
-    limit_malloc_arenas()
+    limit_kept_memory()
     requests: queue.SimpleQueue[LanceRequest] = queue.SimpleQueue()
     replies = open_reply_stream()
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
@@ -61,10 +76,12 @@ def _do_step(
         return read_dimensions(folder)
     if step == "open" or name not in tables:  # or the process that had opened it is gone
         tables.pop(name, None)
+        while len(tables) >= MAX_OPEN_TABLES:
+            tables.pop(next(iter(tables)))
         tables[name] = LanceRows.open(folder, dimensions)
     if step == "open":
         return tables[name].is_new
-    return getattr(tables[name], step)(*arguments)
+    return _STEPS[step](tables[name], *arguments)
 
 
 def _read_requests(requests: "queue.SimpleQueue[LanceRequest]") -> None:
