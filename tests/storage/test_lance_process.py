@@ -13,6 +13,7 @@ import psutil
 import pytest
 from codekernel.errors import StorageError
 from codekernel.storage.vectors.lance_process import LanceProcess, call_lance
+from codekernel.storage.vectors.lance_worker import MAX_OPEN_TABLES
 from codekernel.storage.vectors.vector_examination import examine_vectors
 from codekernel.storage.vectors.vector_table import VectorTable
 from support.effort import choose_tries
@@ -67,6 +68,16 @@ def test_steps_go_on_in_a_new_process_when_one_has_ended(tmp_path: Path) -> None
         table.add(keys, vectors_of(keys))
     table.close()
     check_rows(tmp_path / "v", 3 * ROWS_OF_AN_ADD)
+
+
+def test_more_tables_than_stay_open_are_written_one_after_the_other(tmp_path: Path) -> None:
+    count, keys = MAX_OPEN_TABLES + 2, np.arange(ROWS_OF_AN_ADD)
+    tables = [VectorTable.open(tmp_path / str(place), DIMENSIONS) for place in range(count)]
+    for table in tables:
+        table.add(keys, vectors_of(keys))
+        table.close()
+    for place in range(count):
+        check_rows(tmp_path / str(place), len(keys))
 
 
 def test_reading_goes_on_where_a_process_ended(tmp_path: Path) -> None:

@@ -276,11 +276,11 @@ class Indexer:
     ) -> Generator[IndexEvent]:
         batch: list[FileOutcome] = []
         chars = 0
-        self._pace.begin_list()
+        known = {found.path: file.id for found, file in changed if file}
+        self._pace.begin_list(are_known=len(known) > MAX_URGENT_FILES)
         count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
         can_start = sum(found.size for found, _ in changed) >= MIN_BYTES_FOR_PROCESSES
         limits = PoolLimits(count, can_start)
-        known = {found.path: file.id for found, file in changed if file}
 
         def list_known_hashes(path: str) -> frozenset[int]:
             file_id = known.get(path)

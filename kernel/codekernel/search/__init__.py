@@ -9,7 +9,8 @@ Modules, in the order data meets them:
     file_kinds.py         code, test, example, documentation or data, by the path
     filters.py            lang: path: file: kind: symbol: scope: repo:, and values that nothing has
     word_forms.py         stems that unite word forms, short forms (word_forms.txt) and compounds
-    query_parser.py       kind and terms of a query; stop words, Chinese glossary.txt
+    chinese.py            Chinese words in English (chinese_words.txt, learned; glossary.txt)
+    query_parser.py       kind and terms of a query; stop words
     searchable.py         what a search needs of an index, as protocols
     retrieval.py          lexical, semantic and mentioned candidates
     text_scan.py          chunks that contain exact strings or match a regex

@@ -1,17 +1,16 @@
 """Parse the plain text of a query: its kind, and the terms, names and file mentions in it.
 
-Kinds are symbol, prose, Chinese, path, error message and stack trace. Also here: the stop words,
-and the glossary that translates Chinese programming terms.
+Kinds are symbol, prose, Chinese, path, error message and stack trace. Also here: the stop words.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cache, lru_cache
-from pathlib import Path
+from functools import lru_cache
 
 from codekernel.domain.lexical_tokenizer import tokenize_query
+from codekernel.search.chinese import translate_chinese
 from codekernel.search.file_mentions import (
     MENTION_MARKS,
     FileMention,
@@ -119,7 +118,7 @@ def _parse_chinese(text: str) -> Query:
     the model .823. All senses for the model .820, the English alone .822: no real difference.
     """
     own, english = tokenize_query(text), tokenize_query(" ".join(translate_chinese(text)))
-    first_senses = " ".join(translate_chinese(text, max_senses=1))
+    first_senses = " ".join(translate_chinese(text, first_only=True))
     return _build_query(
         QueryKind.HAN,
         f"{text} {first_senses}" if first_senses else text,
@@ -231,46 +230,3 @@ STOPWORDS = (
 def is_stopword(term: str) -> bool:
     """Return whether a term of a query says nothing about the texts that contain it."""
     return term in STOPWORDS or not CHINESE_PARTICLES.isdisjoint(term)
-
-
-# A query is a sentence; a pasted page is not translated to its end.
-MAX_TRANSLATED_CHARS = 4_000
-
-_CHINESE_OR_LATIN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+|[A-Za-z_][A-Za-z0-9_]*")
-
-
-def translate_chinese(text: str, *, max_senses: int | None = None) -> list[str]:
-    """Return English words for the Chinese parts and the Latin words as they are, each once.
-
-    ``max_senses`` limits the translations of one word; the first is the most usual. Words that the
-    glossary does not have are left out.
-    """
-    glossary, simplify, max_chars = _load_glossary()
-    words: list[str] = []
-    for run in _CHINESE_OR_LATIN.findall(text[:MAX_TRANSLATED_CHARS].translate(simplify)):
-        if run.isascii():
-            words.append(run)
-            continue
-        begin = 0
-        while begin < len(run):  # the longest known word first
-            ends = range(min(begin + max_chars, len(run)), begin, -1)
-            end = next((end for end in ends if run[begin:end] in glossary), begin + 1)
-            senses = glossary.get(run[begin:end], ())
-            words += (word for sense in senses[:max_senses] for word in sense.split())
-            begin = end
-    return list(dict.fromkeys(words))
-
-
-@cache
-def _load_glossary() -> tuple[dict[str, tuple[str, ...]], dict[int, int], int]:
-    """Return the senses of each form, the simplified characters, and the longest form's length."""
-    glossary: dict[str, tuple[str, ...]] = {}
-    simplify: dict[int, int] = {}
-    for line in Path(__file__).with_name("glossary.txt").read_text("utf-8").splitlines():
-        forms, sign, senses = line.partition(" = ")
-        if line.startswith("> "):
-            simplify |= str.maketrans(line[2::2], line[3::2])
-        elif sign and not line.startswith("#"):
-            each = tuple(senses.split(", "))
-            glossary |= {form.translate(simplify): each for form in forms.split(",")}
-    return glossary, simplify, max(map(len, glossary))

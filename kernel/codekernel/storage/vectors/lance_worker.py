@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from codekernel.domain.child_process import open_reply_stream
-from codekernel.domain.memory import limit_malloc_arenas
+from codekernel.domain.memory import limit_kept_memory
 from codekernel.errors import StorageError
 from codekernel.storage.vectors.lance_rows import LanceRows, read_dimensions
 
@@ -26,6 +26,9 @@ LanceReply = tuple[Any, StorageError | None]
 
 # Its start takes half a second of CPU, and it keeps 150 MB: saves come in bursts.
 IDLE_TIMEOUT_SECONDS = 30.0
+
+# Nobody says that a table is closed; one that is used again is opened again.
+MAX_OPEN_TABLES = 8
 
 
 _STEPS: dict[str, Callable[..., Any]] = {
@@ -41,7 +44,7 @@ _STEPS: dict[str, Callable[..., Any]] = {
 
 def main() -> None:
     """Do steps until none come."""
-    limit_malloc_arenas()
+    limit_kept_memory()
     requests: queue.SimpleQueue[LanceRequest] = queue.SimpleQueue()
     replies = open_reply_stream()
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
@@ -73,6 +76,8 @@ def _do_step(
         return read_dimensions(folder)
     if step == "open" or name not in tables:  # or the process that had opened it is gone
         tables.pop(name, None)
+        while len(tables) >= MAX_OPEN_TABLES:
+            tables.pop(next(iter(tables)))
         tables[name] = LanceRows.open(folder, dimensions)
     if step == "open":
         return tables[name].is_new
