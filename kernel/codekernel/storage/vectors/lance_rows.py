@@ -95,7 +95,7 @@ class LanceRows:
     def delete_duplicates(self) -> None:
         """Delete all but the first row of each key."""
         with translate_lance_errors(self._folder):
-            found = self._table.search().select(["key"]).with_row_id(True).to_arrow()  # noqa: FBT003
+            found = self._table.search().select(["key"]).with_row_id(with_row_id=True).to_arrow()
         keys, rows = found["key"].to_numpy(), found["_rowid"].to_numpy()
         _, first = np.unique(keys, return_index=True)
         repeats = np.delete(rows, first)
