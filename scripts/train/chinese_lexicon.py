@@ -43,6 +43,10 @@ MIN_CHARACTER_SHARE = 0.25  # a single character means too many things
 MIN_RELATIVE_SHARE = 0.15  # of the surest meaning
 MIN_TOGETHER = 0.4  # of the places of the rarer meaning
 MAX_ALTERNATIVES, MAX_PARTS = 3, 3
+HEADER = (
+    "# Counted in public translations, which scripts/train/chinese_pairs.py names with licences.",
+    "# The commonest word first; then what is said together in English, with alternatives.",
+)
 EMPTY_WORDS = 1_500  # which mean nothing in code, but show where others end
 
 _HAN_RUN = re.compile("[\u4e00-\u9fff]+")
@@ -343,7 +347,7 @@ def write_lexicon(out: Path, entries: Mapping[str, Meaning], counts: Mapping[str
     rows = [
         " ".join((form, *map("/".join, entries[form]))) for form in ordered if form not in dropped
     ]
-    out.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    out.write_text("".join(f"{row}\n" for row in (*HEADER, *rows)), "utf-8")
     print(f"{len(rows)} entries in {out.stat().st_size} bytes, {len(empty)} words mean nothing")
 
 
