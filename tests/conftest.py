@@ -9,10 +9,9 @@ import pytest
 from support import folder_costs
 from support.environ import Environ
 from support.kernel_process import KernelProcess
-from support.process_tests import PROCESS_TESTS, is_process_test, starts_process
+from support.process_tests import is_process_test, is_slow_place, starts_process
 from support.slowest_first import deal_items
 
-TESTS = Path(__file__).parent
 # Tests may import onnxruntime before they import the kernel, which does the same.
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 # A shared kernel would outlive its test; tests/support/shared_kernel.py has those that are meant.
@@ -26,9 +25,8 @@ def is_fast_lane(config: pytest.Config) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Skip folders whose tests are all slow: importing their libraries takes a second."""
-    is_slow = collection_path.parent == TESTS and collection_path.name in PROCESS_TESTS
-    return True if is_slow and is_fast_lane(config) else None
+    """Skip folders and files whose tests are all slow: importing their libraries takes a second."""
+    return True if is_fast_lane(config) and is_slow_place(collection_path) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:

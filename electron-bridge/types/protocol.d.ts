@@ -342,7 +342,7 @@ export interface GetGenerationModels {
 
 /**
  * Follow the callers of a file, of lines, or of a name; an addition to the document. `place`: FILE,
- * FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+ * FILE:LINE, FILE:FIRST-LAST, FILE:NAME, a name, or Class.name.
  */
 export interface GetImpact {
   type: 'getImpact';
@@ -1182,6 +1182,7 @@ export interface GetIndexStatusReply {
   trouble: string;
   paused: boolean;
   notice: string;
+  cause: string;
   asks?: EndpointAskEntry[];
 }
 

@@ -40,7 +40,12 @@ TESST_FAILED, and REPO_NAME_EXIST without its S): clients compare them letter by
 kept here, once, and never corrected.
 """
 
-from typing import ClassVar
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import ClassVar
+
 
 SUCCESS = "SUCCESS"
 

@@ -7,9 +7,7 @@ from pathlib import Path
 import codekernel  # noqa: F401 - first: it switches onnxruntime's telemetry off
 
 # isort: split
-import lancedb  # noqa: F401 - the kernel imports it when first needed; here it is there already
 import onnxruntime  # noqa: F401
-import pyarrow as pa  # noqa: F401
 import tantivy  # noqa: F401
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.settings import Performance
@@ -21,6 +19,7 @@ from codekernel.inference.model_folder import STATIC_MODEL, get_bundled_folder
 from codekernel.inference.model_pool import Embedder, ModelPool
 from codekernel.search.pipeline import Searcher
 from codekernel.settings.local_models import build_default_embedding_configs
+from codekernel.storage.vectors.vector_table import VectorTable
 from index_disk import VECTOR_BYTES, look, wait_until_settled
 from rival_child import Stopwatch, resident_megabytes
 
@@ -43,6 +42,9 @@ class Work:
         self._shelf = ModelPool()
         self._lent = self._shelf.acquire_embedder(MODEL, Performance())
         self.embedder: Embedder = self._lent.__enter__()  # until the process ends
+        # The process of LanceDB is there already, as what the rivals import is.
+        with tempfile.TemporaryDirectory() as name:
+            VectorTable.open(Path(name) / "vectors", self.embedder.dimensions).close()
 
     def index(self, request: dict[str, object]) -> dict[str, object]:
         """Index ``root`` into a new folder, until idle."""

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import clients_place
-from base.base_world import SECRET
 from codekernel.base.base_building import BaseBuilder, BuiltBase, select_base_model
 from codekernel.base.base_place import BasePlace, find_base_place
 from codekernel.base.build_engines import BuildEngine, LocalEngine
@@ -32,6 +31,7 @@ from codekernel.inference.model_pool import ModelPool
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team import OpenedStore
 from codekernel.storage.base.base_rows import decode_batches
+from support.team_secret import SECRET
 from team_base import plan_default
 from verdicts import verdict
 

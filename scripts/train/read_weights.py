@@ -15,8 +15,7 @@ import numpy as np
 from codekernel.search.learned_ranking import (
     LEARNED_WEIGHT,
     MAX_LEARNED_FILES,
-    descend,
-    load_trees,
+    load_forest,
 )
 from codekernel.search.query_parser import QueryKind
 from codekernel.search.ranking import MIN_RERANKED_FILES, PROSE_KINDS
@@ -50,9 +49,8 @@ def weigh(row: Row, weight: float) -> list[float]:
     """Return what trees and cosines add to the logarithm of each file's score."""
     added = np.zeros(len(row["features"]))
     if QueryKind[row["query_kind"]] in PROSE_KINDS:
-        trees = load_trees()
         first = row["features"][:MAX_LEARNED_FILES]
-        said = np.array([sum(descend(tree, values) for tree in trees) for values in first])
+        said = np.array(load_forest().rate(first))
         cosines = np.array([read[0] for read in row["read"][:MIN_RERANKED_FILES]])
         added[: len(said)] += LEARNED_WEIGHT * (said - said.min())
         added[: len(cosines)] += weight * (cosines - cosines.min())

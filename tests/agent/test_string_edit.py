@@ -243,7 +243,10 @@ def test_a_file_does_not_grow_without_limit(repo: Path, context: ToolContext) ->
     assert "too large" in run_multi_edit(context, "a.txt", ("x", "y" * 1000, True)).text
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings().max_examples * 3,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     text=st.text(st.sampled_from("ab\n"), max_size=30),
     changes=st.lists(st.tuples(PIECES, PIECES, st.booleans()), min_size=1, max_size=5),

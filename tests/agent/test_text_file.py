@@ -13,7 +13,7 @@ from codekernel.agent.workspace.text_file import hash_bytes
 from support.effort import choose_tries
 from support.undoing import undo_all
 
-FEW, MANY = 200, choose_tries(1_500, full=10_000)
+FEW, MANY = 50, choose_tries(1_500, full=10_000)
 EDITS = 4
 ENCODINGS = {
     "utf-8": ("utf-8", b""),

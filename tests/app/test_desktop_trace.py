@@ -12,7 +12,7 @@ from support.traced_runs import Place
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -48,7 +48,6 @@ def test_it_passes_the_linter() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_its_types_fit() -> None:
     cached = ("--incremental", "--tsBuildInfoFile", f"{CACHE / 'types.tsbuildinfo'}")
     check("typescript/bin/tsc", "-p", "tsconfig.json", *cached)

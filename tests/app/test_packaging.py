@@ -63,7 +63,6 @@ def run(command: list[str | Path], folder: Path, **environ: str) -> str:
 
 @linux
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_packaged_kernel_finds_what_it_is_asked_for(packaged: Path, repo: Path) -> None:
     (repo / "greet.py").write_text("def greet(name):\n    return f'Hello, {name}!'\n")
     # A module of this name in the folder, or in somebody's PYTHONPATH, is never imported.
@@ -79,7 +78,6 @@ def test_a_packaged_kernel_finds_what_it_is_asked_for(packaged: Path, repo: Path
 
 @linux
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_the_processes_that_cut_work_inside_the_package(packaged: Path, repo: Path) -> None:
     (repo / "codekernel.py").write_text("raise SystemExit('imported')\n")
     (python,) = (packaged / "python" / "bin").iterdir()
@@ -91,7 +89,6 @@ def test_the_processes_that_cut_work_inside_the_package(packaged: Path, repo: Pa
 
 @linux
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_packaged_kernel_has_models_pages_and_no_tools_of_ours(packaged: Path) -> None:
     (packages,) = (packaged / "python" / "lib").glob("python3.*/site-packages")
     there = {path.name for path in packages.iterdir()}
@@ -221,7 +218,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_the_wheel_has_the_models_and_the_pages(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     pages = {
@@ -235,7 +231,6 @@ def test_the_wheel_has_the_models_and_the_pages(wheel: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
 def test_the_wheel_in_an_empty_environment_gives_a_working_command(
     wheel: Path, repo: Path, tmp_path: Path
 ) -> None:

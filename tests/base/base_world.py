@@ -14,12 +14,11 @@ from codekernel.errors import KernelError
 from codekernel.inference.model_pool import ModelPool
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team import OpenedStore
-from codekernel.sharing.vector_pack import TeamSecret
 from codekernel.storage.base.base_table import BaseTable
 from indexing.harness import static_plan
 from support.git_history import GitHistory
+from support.team_secret import SECRET
 
-SECRET = TeamSecret.from_salt("a salt of this team")
 PLAN = static_plan(300)
 
 API = {

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from base.base_world import API, SECRET, WEB, BaseWorld
+from base.base_world import API, WEB, BaseWorld
 from codekernel.base.base_place import StoreUnsafe, find_base_place, require_conditional_writes
 from codekernel.base.build_engines import LocalEngine
 from codekernel.base.manifest import read_manifest
@@ -16,6 +16,7 @@ from codekernel.sharing.object_store import ObjectStore, StorePlace, StoreUnavai
 from codekernel.sharing.team import OpenedStore
 from codekernel.storage.base.base_table import BaseTableError
 from sharing.test_object_store import serve
+from support.team_secret import SECRET
 
 pytestmark = pytest.mark.slow  # each makes repositories, a base and indexes
 

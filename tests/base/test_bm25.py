@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from base.overlay_world import Chance
-from codekernel.base.bm25 import Bm25Scorer, round_length
+from codekernel.base.bm25 import Bm25Scorer
 from codekernel.base.term_statistics import (
     TermStatistics,
     add_statistics,
@@ -16,6 +16,7 @@ from codekernel.errors import StorageError
 from codekernel.storage.base.base_rows import join_terms
 from codekernel.storage.lexical_documents import LexicalDocument
 from codekernel.storage.lexical_index import LexicalIndex, stem_terms
+from codekernel.storage.recent_words import round_length
 
 WORDS = [
     "session",

@@ -14,6 +14,8 @@ from codekernel.domain.settings import Performance
 from codekernel.inference.model_pool import Embedder
 from codekernel.search.query_syntax import parse_search_expression
 
+pytestmark = pytest.mark.slow  # each builds a base
+
 
 @pytest.fixture
 def embedder() -> Iterator[Embedder]:

@@ -132,6 +132,7 @@ def test_the_app_is_imported_without_the_heavy_libraries(user_data: Path) -> Non
     assert done.stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_start_and_a_search_import_nothing_of_conversations() -> None:
     imports = "import codekernel.cli.kernel_startup, codekernel.runtime.workspace, sys"
     listing = "print(*(name for name in sys.modules if name.startswith('codekernel.')))"
@@ -157,6 +158,7 @@ RELAY_DOES_WITHOUT = {
     "hashlib",
     "html",
     "pathlib",
+    "typing",
 }
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from codekernel.cli.output.markdown import MarkdownWriter, make_answer_writer
 from codekernel.cli.output.terminal import TerminalStyle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 COLOURED = TerminalStyle(has_colors=True, width=40)
@@ -96,7 +96,6 @@ def test_an_answer_cannot_give_orders_to_the_terminal(style: TerminalStyle) -> N
     assert "\\x1b]0;owned\\x07" in text
 
 
-@settings(max_examples=150, deadline=None)
 @given(text=MARKDOWN, data=st.data())
 def test_it_looks_the_same_however_it_arrives(text: str, data: st.DataObject) -> None:
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=12))

@@ -139,6 +139,10 @@ def test_impact_history_and_related_of_a_place(user_data: Path, projects: dict[s
     assert "tests, 1 of 1 with any evidence, strongest first:\n  test_bank.py:4" in shown
     history = codekernel(user_data, bank, "history", "bank.py:1-2").stdout
     assert "bank: begin" in history
+    above = codekernel(
+        user_data, bank.parent, "history", "bank/bank.py:transfer_money", "--repo", str(bank)
+    )
+    assert above.stdout == f"bank/{history}"
     related = codekernel(user_data, bank, "related", "bank.py:1", "-l")
     assert related.stdout == "test_bank.py\n"
     unknown = codekernel(user_data, bank, "impact", "nothing_like_it")

@@ -7,7 +7,6 @@ from codekernel.client.relay_state import (
     ATTACH_ID,
     MAX_DEATHS,
     MAX_HEAD_BYTES,
-    RelayedLines,
     RelayState,
 )
 
@@ -36,15 +35,17 @@ def notification(kind: str, session_id: int, callback_id: int = 9, **fields: Any
     return json.dumps(line, separators=(",", ":")).encode()
 
 
-NOTHING = RelayedLines()
+NOTHING: tuple[tuple[bytes, ...], tuple[bytes, ...]] = ((), ())
 
 
-def carry(state: RelayState, line: bytes) -> tuple[bool, RelayedLines]:
+def carry(
+    state: RelayState, line: bytes
+) -> tuple[bool, tuple[tuple[bytes, ...], tuple[bytes, ...]]]:
     """Whether a line of the kernel is forwarded, and what follows from it."""
     is_forwarded, is_read = state.classify_head(line[:MAX_HEAD_BYTES])
-    added = state.note_line(line) if is_read else NOTHING
+    added = state.note_line(line) if is_read else None
     state.note_end()
-    return is_forwarded, added
+    return is_forwarded, (added.to_kernel, added.to_program) if added else NOTHING
 
 
 def attach(state: RelayState) -> RelayState:
@@ -69,9 +70,8 @@ def test_open_sessions_are_opened_again_and_nothing_of_it_is_forwarded() -> None
     assert {**sent, "callbackId": 1} == json.loads(line)
     assert sent["callbackId"] > 2**50
     assert carry(state, reply(again)) == (False, NOTHING)
-    is_forwarded, added = carry(state, notification("sessionPrepared", 7))
+    is_forwarded, ((answer,), _) = carry(state, notification("sessionPrepared", 7))
     assert not is_forwarded
-    (answer,) = added.to_kernel
     assert json.loads(answer)["status"]["code"] == "SUCCESS"
     # A session that the front end opens itself is announced as ever.
     assert carry(state, notification("sessionPrepared", 7)) == (True, NOTHING)
@@ -90,9 +90,8 @@ def test_sessions_that_are_gone_are_not_opened_again(ending: str) -> None:
         assert carry(state, notification("sessionCrashed", 7))[0]
     else:
         ((again,), _) = state.restart()
-        is_forwarded, added = carry(state, reply(again, "REPO_NOT_EXIST"))
+        is_forwarded, (_, (told,)) = carry(state, reply(again, "REPO_NOT_EXIST"))
         assert not is_forwarded
-        (told,) = added.to_program
         assert json.loads(told)["sessionId"] == 7
         assert json.loads(told)["message"]["type"] == "sessionCrashed"
     assert state.restart() == ([], [])

@@ -51,14 +51,9 @@ def world(root: Path, user_data: Path, tmp_path: Path) -> Iterator[World]:
 
         ledger, files = UsageLedger(vault), ConversationFiles(place.conversations_folder)
         models = ChatModelPool(lambda: settings[-1], _no_key, lambda _: model)
-        yield World(
-            Conversations(TurnStore(files, ledger, model.count_tokens), models),
-            model,
-            RepositoryAccess(root, search, lambda: index.store.catalog, repo.id),
-            files,
-            ledger,
-            settings,
-        )
+        access = RepositoryAccess(root, search, lambda: index.store.catalog, repo.id)
+        with closing(Conversations(TurnStore(files, ledger, model.count_tokens), models)) as made:
+            yield World(made, model, access, files, ledger, settings)
 
 
 def _no_key(name: str) -> Never:

@@ -101,6 +101,7 @@ def test_without_a_folder_there_are_none(tmp_path: Path) -> None:
     assert open_archive(ConversationFiles(tmp_path / "nowhere")).list_conversations("/repo") == []
 
 
+@pytest.mark.slow
 def test_of_many_files_only_those_that_changed_are_read_again(
     files: ConversationFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

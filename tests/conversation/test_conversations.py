@@ -217,6 +217,7 @@ def test_a_folder_in_the_place_of_a_history_is_set_aside_and_the_turn_is_kept(wo
     assert world.ledger.sum_by_model(1) == [ModelUsage("scripted-1", 10, 5)]
 
 
+@pytest.mark.slow
 def test_a_journal_cut_off_anywhere_gives_a_whole_history(
     world: World,
 ) -> None:

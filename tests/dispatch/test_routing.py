@@ -56,10 +56,16 @@ def test_a_closed_lane_finishes_what_it_has_and_refuses_the_rest() -> None:
 
 def test_jobs_that_would_take_too_long_at_the_end_are_refused() -> None:
     notes: list[str] = []
-    may_go_on, refused = threading.Event(), threading.Event()
+    is_stuck, may_go_on = threading.Event(), threading.Event()
     lane = WorkerLane("test", unexpected)
-    lane.post(Noted(notes, "stuck", lambda: may_go_on.wait(TIMEOUT_SECONDS)))
-    lane.post(Noted(notes, "waiting", refused.set))
+
+    def stick() -> None:
+        is_stuck.set()
+        may_go_on.wait(TIMEOUT_SECONDS)
+
+    lane.post(Noted(notes, "stuck", stick))
+    lane.post(Noted(notes, "waiting"))
+    assert is_stuck.wait(TIMEOUT_SECONDS)
     lane.close(Stopping("over"))
     assert not lane.join(0.01)
     may_go_on.set()
@@ -85,6 +91,7 @@ def name_context(_: GetRepos, context: str) -> str:
     return f"handled with {context}"
 
 
+@pytest.mark.slow
 def test_every_late_handler_is_expected_and_in_the_module_that_was_named() -> None:
     """In a process of its own, in which no other test has imported one of them."""
     program = (

@@ -87,6 +87,7 @@ def test_a_search_beyond_its_effort_replaces_all_between_common_beginning_and_en
     ]
 
 
+@pytest.mark.slow
 def test_two_large_files_without_a_likeness_are_given_up_as_one_hunk() -> None:
     chance = random.Random(3)  # noqa: S311 - repeatable, not secret
     old = "".join(f"{chance.randrange(2000)}\n" for _ in range(12_000))

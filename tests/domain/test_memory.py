@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from codekernel.domain.memory import MAX_MALLOC_ARENAS, limit_malloc_arenas, trim_native_memory
+from codekernel.domain.memory import MAX_MALLOC_ARENAS, limit_kept_memory, trim_native_memory
 from support.conversation_client import SESSION, ConversationClient, chat_settings, write_sources
 from support.kernel_process import KernelProcess, bare_environment
 
@@ -46,7 +46,7 @@ def test_what_is_free_between_things_in_use_goes_back_to_the_system() -> None:
 def test_a_process_goes_on_after_asking_for_both_more_than_once() -> None:
     pieces = [b"x" * 1000 for _ in range(1000)]
     for _ in range(2):
-        limit_malloc_arenas()
+        limit_kept_memory()
         trim_native_memory()
     assert b"".join(pieces) == b"x" * 1_000_000
 

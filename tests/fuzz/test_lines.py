@@ -123,7 +123,6 @@ TOKENS = (
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_mutations_of_the_documented_lines(fuzzed: Fuzzed, repo: Path) -> None:
     chance = random.Random(SEED)  # noqa: S311 - repeatable, not secret
     corpus = golden_lines(repo)
@@ -170,7 +169,6 @@ def written(envelope: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_invented_envelopes(fuzzed: Fuzzed, repo: Path) -> None:
     chance = random.Random(SEED)  # noqa: S311 - repeatable, not secret
     _open_sessions(fuzzed, repo)

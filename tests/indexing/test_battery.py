@@ -93,6 +93,7 @@ def test_this_machine_has_an_answer() -> None:
     assert battery._is_unplugged() in {True, False}
 
 
+@pytest.mark.slow
 @linux
 def test_vectors_wait_for_mains_power_if_the_settings_ask_and_words_do_not(
     supplies: Path, open_index: Open

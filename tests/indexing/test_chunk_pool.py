@@ -73,6 +73,7 @@ def test_texts_whose_words_are_known_are_not_stemmed_again() -> None:
     assert chunked.stems_by_key.keys() == {key for _, key in chunks[SIZES[1]]} - known
 
 
+@pytest.mark.slow
 def test_files_come_back_in_their_order_whichever_process_chunks_them() -> None:
     texts = ["", "x = 1\n", CODE, CODE * 3, "y = 2\n", CODE * 9]
     files = [make_file(number, text) for number, text in enumerate(texts * 12)]
@@ -97,6 +98,7 @@ def test_what_needs_no_chunking_keeps_its_place() -> None:
     assert [outcome.path for outcome in made] == ["a", "file1.py", "b", "c", "file2.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no signals that stop a process")
 def test_a_process_that_is_killed_loses_no_file() -> None:
     with open_ready_pool(1) as pool:

@@ -37,6 +37,7 @@ def done_so_far(opened: IndexHarness) -> tuple[object, ...]:
     return opened.index.store.catalog.count_contents(), opened.count_vectors(), len(opened.reports)
 
 
+@pytest.mark.slow
 def test_a_pause_in_the_middle_stops_words_and_vectors_until_it_is_lifted(
     open_index: Open,
 ) -> None:
@@ -142,9 +143,9 @@ def test_a_pause_in_the_middle_of_a_commit_leaves_the_index_readable_and_closes_
 
     write_batch = OutcomeWriter.write
 
-    def write_in_a_pause(*arguments: Any) -> list[tuple[int, str]]:
+    def write_in_a_pause(*arguments: Any, **more: Any) -> list[tuple[int, str]]:
         opened.index.pause()
-        return write_batch(*arguments)
+        return write_batch(*arguments, **more)
 
     monkeypatch.setattr(OutcomeWriter, "write", write_in_a_pause)
     opened.index.start(static_plan(400))

@@ -30,7 +30,7 @@ def see_whole(harness: IndexHarness) -> None:
     files, chunks, _ = store.catalog.count_contents()
     assert files > 0
     assert store.lexical.document_count == chunks
-    assert store.active_writer.list_pending() == []
+    harness.wait_until(lambda: not store.active_writer.list_pending(), "committed")
     assert harness.index.get_status().trouble == ""
     for each in harness.index.vector_indexes:
         _, keys = store.catalog.read_chunk_keys(each.config.max_chunk_chars)
@@ -85,7 +85,6 @@ BAD: dict[str, tuple[Callable[[Path], None], set[str]]] = {
 
 
 @on_posix
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("live", [False, True], ids=["before", "while-open"])
 def test_what_is_no_text_is_refused_with_its_reason_and_the_rest_goes_on(
     open_index: Open, *, live: bool

@@ -178,7 +178,9 @@ DAMAGES: tuple[Callable[[Path], None], ...] = (
 
 
 def note_trouble_until_idle(harness: IndexHarness, said: set[str]) -> bool:
-    said.add(harness.index.get_status().trouble)
+    status = harness.index.get_status()
+    assert bool(status.trouble) == (status.cause == "damage")
+    said.add(status.trouble)
     return harness.index.is_idle
 
 

@@ -28,7 +28,6 @@ print(database.execute("SELECT count(*) FROM file").fetchone()[0])
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
     pytest.mark.skipif(sys.platform == "win32", reason="needs limits and mounts of POSIX"),
 ]
 
@@ -135,11 +134,13 @@ def test_an_index_is_opened_and_searched_on_a_full_disk_and_goes_on_when_there_i
         reopened = open_index()
         assert reopened.search_lexical("heartbeat") == ["a.py"]
         reopened.wait_until(lambda: bool(reopened.index.get_status().trouble), "trouble")
-        assert "disk is full" in reopened.index.get_status().trouble
+        status = reopened.index.get_status()
+        assert ("disk is full" in status.trouble, status.cause) == (True, "full-disk")
         assert reopened.search_lexical("heartbeat") == ["a.py"]
         disk.free()
         reopened.wait_until_idle()
-        assert reopened.index.get_status().trouble == ""
+        status = reopened.index.get_status()
+        assert (status.trouble, status.cause) == ("", "")
         assert reopened.search_lexical("pulse") == ["b.py"]
         path = disk.place / "catalogue.db"
         reopened.wait_until(lambda: not is_opened_exclusively(path), "open as usual")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from codekernel.indexing.index_plan import IndexPlan, IndexTimings
-from codekernel.storage.catalog.writer import CATALOG_FORMAT, CatalogWriter
+from codekernel.storage.catalog.tables import CATALOG_FORMAT
+from codekernel.storage.catalog.writer import CatalogWriter
 from codekernel.storage.index_store import CATALOG_FILE
 from codekernel.storage.lexical_index import LexicalIndex
 from codekernel.storage.process_lock import ProcessLock

@@ -175,6 +175,7 @@ def test_a_text_without_words_is_near_to_nothing(static: Embedder) -> None:
     assert static.compute_cosines("save", [], CancelToken()) == []
 
 
+@pytest.mark.slow
 def test_cosines_are_those_of_the_vectors() -> None:
     folder = get_bundled_folder() / TRANSFORMER_MODEL
     with ModelPool().acquire_embedder(folder, Performance()) as embedder:

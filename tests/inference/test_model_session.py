@@ -102,6 +102,7 @@ def test_a_text_has_the_tokens_its_tokenizer_gives(text: str) -> None:
     assert list(tokenization().encode([text])[0].ids) == tokenizer().encode(text).ids
 
 
+@pytest.mark.slow
 def test_texts_of_any_script_keep_their_order() -> None:
     texts = ["parseHTTPRequests", "解析请求", "", "URLs of getUserName2", "naïve", "x" * 300]
     found = [list(tokens.ids) for tokens in tokenization().encode(texts)]
@@ -127,6 +128,7 @@ def test_a_tokenizer_that_reads_words_in_their_surroundings_is_left_alone() -> N
     assert not WordTokenCache.supports(transformer)
 
 
+@pytest.mark.slow
 def test_a_tokenizer_that_changes_ascii_first_is_left_alone() -> None:
     lowering = Tokenizer.from_str(tokenizer().to_str())
     assert WordTokenCache.supports(lowering)
@@ -134,6 +136,7 @@ def test_a_tokenizer_that_changes_ascii_first_is_left_alone() -> None:
     assert not WordTokenCache.supports(lowering)
 
 
+@pytest.mark.slow
 def test_a_tokenizer_that_splits_otherwise_is_left_alone() -> None:
     other = Tokenizer.from_str(tokenizer().to_str())
     other.pre_tokenizer = pre_tokenizers.Whitespace()

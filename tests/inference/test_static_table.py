@@ -92,6 +92,7 @@ def list_words() -> list[str]:
     return [*set(re.findall("[A-Za-z0-9]+", "\n".join(sources))), *made_up]
 
 
+@pytest.mark.slow
 def test_words_have_the_tokens_that_the_tokenizer_gives() -> None:
     vocabulary, tokenizer = read_static(), load_tokenizer(STATIC_FOLDER)
     for word in list_words():
@@ -139,6 +140,7 @@ def is_loaded(tokenizer: ModelTokenizer) -> bool:
     return bool(created)
 
 
+@pytest.mark.slow
 def test_a_query_does_not_load_the_tokenizer_but_many_words_or_other_scripts_do() -> None:
     folder = read_model_folder(STATIC_FOLDER)
     asked = ModelTokenizer(folder, max_vocabulary_words=5)

@@ -159,7 +159,7 @@ ANY_TEXT = st.lists(st.one_of(WORDS, GAPS, LETTERS), max_size=8).map("".join)
 
 @pytest.mark.parametrize("name", ["multilingual-e5", "bge-reranker-base"])
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(texts=st.lists(ANY_TEXT, min_size=8, max_size=12))
 def test_sentencepiece_alone_gives_the_ids_of_the_complete_tokenizer(
     rebuilt: Tokenizer, name: str, texts: list[str]
@@ -170,7 +170,7 @@ def test_sentencepiece_alone_gives_the_ids_of_the_complete_tokenizer(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings().max_examples * 2)
 @given(texts=st.lists(ANY_TEXT.filter(lambda text: "<" not in text), min_size=8, max_size=12))
 def test_bge_m3_differs_from_its_sentencepiece_only_by_a_space_it_keeps_at_the_end(
     rebuilt: Tokenizer, texts: list[str]
@@ -277,7 +277,7 @@ def test_a_sentencepiece_file_cut_short_anywhere_is_refused(name: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=settings().max_examples * 5)
 @given(data=st.data())
 def test_a_damaged_sentencepiece_file_is_read_or_refused(data: st.DataObject) -> None:
     content = bytearray((MODELS / "bge-m3" / SENTENCEPIECE).read_bytes())

@@ -18,8 +18,8 @@ from codekernel.sharing.team import CREDENTIALS_NAME, SALT_NAME, SIGNING_KEY_NAM
 from codekernel.storage.user_data import UserData
 from indexing.harness import IndexHarness, static_plan
 from support.git_history import GitHistory
+from support.team_secret import SALT
 
-SALT = "a salt of this team"
 QUERIES = ("session closed", "parse the header", "Session.close", "write a file", "多语言 text")
 # What scores say beyond this depends on the order in which threads add up, also in one index.
 DIGITS = 6

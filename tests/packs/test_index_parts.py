@@ -15,10 +15,11 @@ from codekernel.packs.pack_archive import (
     PackRefused,
     write_pack,
 )
-from codekernel.sharing.vector_pack import TeamSecret
-from packs.packs_world import SALT, PackWorld
+from packs.packs_world import PackWorld
+from support.team_secret import SECRET
 
-SECRET = TeamSecret.from_salt(SALT)
+pytestmark = pytest.mark.slow  # each takes a pack of a repository apart
+
 Parts = dict[str, bytes]
 
 
@@ -72,7 +73,6 @@ def replace(old: str, content: Callable[[bytes], bytes]) -> Callable[[Parts, Pat
     return change
 
 
-@pytest.mark.slow
 def test_parts_become_an_index(world: PackWorld, tmp_path: Path) -> None:
     manifest, parts = take_apart(world)
     restore(manifest, parts, tmp_path)

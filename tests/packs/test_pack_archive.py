@@ -21,8 +21,8 @@ from codekernel.packs.pack_archive import (
     write_pack,
 )
 from codekernel.sharing.vector_pack import TeamSecret
+from support.team_secret import SECRET
 
-SECRET = TeamSecret.from_salt("a salt of this team")
 MANIFEST = PackManifest("demo", "ab" * 20, "", "1", 2, 3, 1.5, (PackedConfig("cd" * 32, 8, 300),))
 PARTS = {"one": [b"1" * 5000, b"", b"2"], "two:file.idx": [], "three": [bytes(range(256)) * 9]}
 

@@ -15,6 +15,8 @@ from codekernel.packs.pack_building import PackBuilder
 from codekernel.search.git_history import HistoryUnavailable
 from packs.packs_world import FILES, PackWorld
 
+pytestmark = pytest.mark.slow  # each makes a repository and some indexes
+
 
 def make_builder(world: PackWorld, mode: SharingMode = SharingMode.READ_WRITE) -> PackBuilder:
     member = world.join("ci")

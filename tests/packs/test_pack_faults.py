@@ -18,6 +18,8 @@ from packs.packs_world import FILES, PackWorld, search_all
 from support.effort import choose_tries
 from support.pack_member import NEVER
 
+pytestmark = pytest.mark.slow  # each makes a repository and some indexes
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -35,7 +37,6 @@ def fail_at(name: str, original: Callable[..., object]) -> Callable[..., object]
     return fail
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["words", "catalogue.db.sums", "catalogue.db"])
 def test_a_disk_that_fails_while_the_index_moves_in_costs_an_index_of_ones_own(
     world: PackWorld, monkeypatch: pytest.MonkeyPatch, name: str
@@ -85,7 +86,6 @@ def test_a_pack_is_asked_for_once(world: PackWorld) -> None:
     assert asked == [world.root]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is POSIX")
 def test_a_member_who_is_killed_at_any_moment_finds_a_whole_index(world: PackWorld) -> None:
     expected, chance = expect_own(world), Random(5)  # noqa: S311 - repeatable, not secret

@@ -32,7 +32,7 @@ DISK_BYTES = 24_000_000
 # letting go of a log or by tidying up, there is no room for so much.
 TOO_MANY_CHARACTERS = 5_000_000
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

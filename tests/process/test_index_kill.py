@@ -36,7 +36,6 @@ def test_whatever_the_moment_of_kill_9_the_index_equals_a_clean_one(tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_a_first_start_that_is_killed_again_and_again_still_becomes_an_index(
     tmp_path: Path,
 ) -> None:

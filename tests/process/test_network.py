@@ -14,7 +14,6 @@ from support.traced_runs import RUNS, TracedRun, run_traced
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(240),
     pytest.mark.skipif(sys.platform != "linux", reason="strace is Linux's"),
 ]
 

@@ -329,6 +329,7 @@ def identify(server: EmbeddingServer, folder: Path, notes: ServedModels | None) 
         return embedder.fingerprint
 
 
+@pytest.mark.slow
 def test_team_mates_call_a_model_the_same_though_its_vectors_differ_a_little(
     server: EmbeddingServer, tmp_path: Path
 ) -> None:

@@ -229,7 +229,6 @@ def test_what_was_added_there_after_a_failed_attempt_comes_along(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.skipif(os.name == "nt", reason="forks")
 def test_a_kill_before_any_line_loses_and_doubles_nothing(tmp_path: Path) -> None:
     """Every ninth line of the merge, from another one in each of the nine runs of the tests."""

@@ -14,10 +14,9 @@ import pytest
 from support.package_index import PackageIndex, make_wheel, serve_package_index
 from support.polling import wait_until
 
-pytestmark = pytest.mark.slow
-
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 DEADLINE_SECONDS = 240
+pytestmark = pytest.mark.slow
 PACKAGE_BYTES = 3_000_000
 ENSURE = """
 import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])

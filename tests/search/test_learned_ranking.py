@@ -1,18 +1,22 @@
 """Trees read the signals of files; what they add to a score is a part of it like others."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 from codekernel.domain.index import Signal
+from codekernel.search import learned_ranking
 from codekernel.search.filters import NO_FILTERS
 from codekernel.search.learned_ranking import (
     FEATURES,
     MAX_LEARNED_FILES,
-    descend,
+    Forest,
+    Tree,
     list_file_signals,
-    load_trees,
+    load_forest,
     rank_by_trees,
 )
 from codekernel.search.pipeline import (
@@ -43,16 +47,43 @@ def ask(root: Path) -> Iterator[tuple[RetrievedQuestion, list[RankedChunk]]]:
         yield found, list(rank_question(found, DEFAULT_WEIGHTS).chunks)
 
 
+SMALL: Tree = ((0, 0.5, 1, 2), (-1, 1.0, 0, 0), (1, 2.0, 3, 4), (-1, 2.0, 0, 0), (-1, 3.0, 0, 0))
+
+
+def descend(tree: Tree, values: Sequence[float]) -> float:
+    """The value of a leaf, found row by row."""
+    feature, threshold, left, right = tree[0]
+    while feature >= 0:
+        feature, threshold, left, right = tree[left if values[feature] <= threshold else right]
+    return threshold
+
+
 def test_a_tree_is_followed_to_the_leaf_of_its_values() -> None:
-    tree = ((0, 0.5, 1, 2), (-1, 1.0, 0, 0), (1, 2.0, 3, 4), (-1, 2.0, 0, 0), (-1, 3.0, 0, 0))
-    assert [descend(tree, it) for it in ([0.5, 9.0], [0.6, 2.0], [0.6, 2.1])] == [1.0, 2.0, 3.0]
+    assert Forest([SMALL]).rate([[0.5, 9.0], [0.6, 2.0], [0.6, 2.1]]) == [1.0, 2.0, 3.0]
+
+
+def test_what_all_trees_say_is_added_up() -> None:
+    other: Tree = ((1, 2.0, 1, 2), (-1, 10.0, 0, 0), (-1, 20.0, 0, 0))
+    assert Forest([SMALL, other, SMALL]).rate([[0.5, 9.0], [0.6, 2.0]]) == [22.0, 14.0]
 
 
 def test_every_tree_of_the_package_ends_in_leaves_and_reads_features_that_there_are() -> None:
-    for tree in load_trees():
+    trees = read_trees()
+    for tree in trees:
         for place, (feature, _, left, right) in enumerate(tree):
             assert feature < len(FEATURES)
             assert feature < 0 or place < left < right < len(tree)
+    drawn = Random(3)  # noqa: S311 - no secret
+    limits = sorted(node[1] for tree in trees for node in tree if node[0] >= 0)
+    files = [drawn.choices(limits, k=len(FEATURES)) for _ in range(50)]
+    said = [sum(descend(tree, values) for tree in trees) for values in files]
+    assert load_forest().rate(files) == said
+
+
+def read_trees() -> list[Tree]:
+    file = Path(learned_ranking.__file__).with_suffix(".json")
+    trees: list[Tree] = json.loads(file.read_text("utf-8"))["trees"]
+    return trees
 
 
 def test_each_of_the_first_files_has_a_value_for_each_feature(tmp_path: Path) -> None:

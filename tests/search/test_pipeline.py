@@ -210,6 +210,7 @@ def test_a_search_says_whether_it_shows_all_and_what_to_highlight(
     assert searcher.run_search("socket", 1, CancelToken(), accuracy=False).is_complete
 
 
+@pytest.mark.slow
 def test_the_order_does_not_depend_on_the_limit(tmp_path: Path) -> None:
     store = open_index(tmp_path / "index")
     names = [f"{'socket' if number % 7 else 'pipe'}_{number}.py" for number in range(500)]

@@ -9,6 +9,7 @@ from codekernel.search.query_syntax import parse_search_expression
 from codekernel.search.text_scan import ScanResult, find_regex_matches, scan_texts
 from codekernel.storage.index_store import IndexStore, open_index
 from codekernel.storage.lexical_documents import LexicalDocument
+from support.polling import TIMEOUT_SECONDS
 
 LENGTH, LONGER = 100, 200
 CHUNK_LINES = 2
@@ -70,8 +71,11 @@ def store(tmp_path: Path) -> Iterator[IndexStore]:
     store.close()
 
 
-def scan(store: IndexStore, query: str, limit: int = 10, **more: float) -> ScanResult:
-    return scan_texts(store, parse_search_expression(query), limit, CancelToken(), **more)
+def scan(
+    store: IndexStore, query: str, limit: int = 10, budget_seconds: float = TIMEOUT_SECONDS
+) -> ScanResult:
+    expression = parse_search_expression(query)
+    return scan_texts(store, expression, limit, CancelToken(), budget_seconds=budget_seconds)
 
 
 def places(scanned: ScanResult) -> list[tuple[str, int]]:

@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 from codekernel.sharing.object_store import ObjectStore, StorePlace
 from codekernel.sharing.team_vectors import TeamVectors
-from codekernel.sharing.vector_pack import HalfArray, PackFormat, TeamSecret
+from codekernel.sharing.vector_pack import HalfArray, PackFormat
 from codekernel.storage.vectors.in_memory_vectors import round_rows
+from support.team_secret import SECRET
 
-SALT = "a salt of this team"
 MODEL = "ab" * 32
 DIMENSIONS = 8
 BUDGET_SECONDS = 60.0  # generous: nothing here waits for it
-SECRET = TeamSecret.from_salt(SALT)
 FORMAT = PackFormat(SECRET, MODEL, DIMENSIONS)
 
 

@@ -150,6 +150,7 @@ def test_no_more_waits_for_a_store_than_the_disk_is_to_hold(
     assert count_waiting(ann) == 80
 
 
+@pytest.mark.slow
 def test_six_members_write_at_once_and_nothing_is_lost(world: TeamWorld) -> None:
     members = [world.join(f"m{number}") for number in range(6)]
     texts = [make_texts(SMALL_PACK_ROWS, begin=1000 * number) for number in range(6)]

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from codekernel.sharing.pack_index import PackIndex
 from codekernel.sharing.vector_pack import parse_pack_name
-from sharing.team_world import BUDGET_SECONDS, FORMAT, SECRET, TeamWorld, make_texts
+from sharing.team_world import BUDGET_SECONDS, FORMAT, TeamWorld, make_texts
+from support.team_secret import SECRET
 
 TEXTS = make_texts(30)
 KEYS = [SECRET.hash_text(text) for text in TEXTS.values()]

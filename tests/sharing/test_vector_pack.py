@@ -12,7 +12,8 @@ from codekernel.sharing.vector_pack import (
     TeamSecret,
     parse_pack_name,
 )
-from sharing.team_world import FORMAT, SECRET, make_texts, make_vectors
+from sharing.team_world import FORMAT, make_texts, make_vectors
+from support.team_secret import SECRET
 
 OWNER = "0123456789abcdef"
 TEXTS = make_texts(5)

@@ -10,10 +10,9 @@ import pytest
 from codekernel.domain.index import Chunk, IndexedFile, SkippedFileRecord
 from codekernel.errors import StorageError
 from codekernel.storage.catalog import catalog as catalog_module
-from codekernel.storage.catalog.batch import ChunkChanges
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.rows import connect_catalog
-from codekernel.storage.catalog.writer import CatalogWriter
+from codekernel.storage.catalog.writer import CatalogWriter, ChunkChanges
 from codekernel.storage.engines import CatalogDamaged
 
 LENGTH = 100

@@ -73,6 +73,7 @@ def test_a_flipped_bit_in_any_manifest_is_survived(tmp_path: Path) -> None:
         check_only_whole_rows(folder)
 
 
+@pytest.mark.slow
 def test_what_can_still_be_read_of_a_damaged_table_is_not_embedded_again(tmp_path: Path) -> None:
     folder = tmp_path / "v"
     make(folder)

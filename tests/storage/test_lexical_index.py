@@ -287,6 +287,7 @@ def test_a_closed_index_keeps_none_of_its_files_in_memory(
     assert str(tmp_path) not in MAPS.read_text()
 
 
+@pytest.mark.slow
 def test_threads_search_while_another_writes_and_see_whole_commits(index: LexicalIndex) -> None:
     """Every commit puts one more document under the path; no search sees a count in between."""
     done = threading.Event()

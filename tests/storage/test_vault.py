@@ -256,6 +256,7 @@ def test_a_folder_without_permission_is_explained(user_data: UserData, vault: Va
         names(vault)
 
 
+@pytest.mark.slow
 def test_processes_that_make_the_vault_at_once_share_it(user_data: UserData) -> None:
     code = """
 import sys

@@ -298,7 +298,6 @@ KILLS = choose_tries(8, full=20)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_acknowledged_vectors_survive_kill_9_at_any_moment(tmp_path: Path) -> None:
     folder = tmp_path / "vectors"
     chance = random.Random(4)  # noqa: S311  # the same moments each time, as far as that goes

@@ -27,6 +27,7 @@ TIMINGS = IndexTimings(
     index_start_delay=0.0,
     embed_start_delay=0.0,
     compact_delay=0.03,
+    flush_delay=0.01,
     embed_retry=0.2,
     max_backoff=0.2,
 )

@@ -33,7 +33,7 @@ class IndexerProcess:
             [sys.executable, str(ROOT / "tests/support/indexer_child.py"), root, folder, lengths],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={"PYTHONPATH": str(ROOT)},
+            env={"PYTHONPATH": str(ROOT / "tests")},
             text=True,
             preexec_fn=before_exec,  # noqa: PLW1509 - given by tests that have no threads yet
         )

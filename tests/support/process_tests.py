@@ -1,5 +1,6 @@
-"""Which tests start a process, and are left out of the fast lane for that."""
+"""Which tests are slow, most of them because they start a process: not in the fast lane."""
 
+import re
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -10,6 +11,17 @@ TESTS = Path(__file__).parents[1]
 PROCESS_TESTS = {"app", "bridge", "adapters", "process", "test_protocol_document.py"}
 # A test elsewhere that calls something of these starts a process, too.
 PROCESS_HELPERS = {"support.command_line", "support.kernel_process", "support.shared_kernel"}
+
+
+# A line of a file whose tests are all slow.
+SLOW_FILE = re.compile(r"(?m)^pytestmark = \[?pytest\.mark\.slow\b")
+
+
+def is_slow_place(path: Path) -> bool:
+    """Return whether all tests of a folder or a file are slow."""
+    if path.parent == TESTS and path.name in PROCESS_TESTS:
+        return True
+    return path.match("test_*.py") and bool(SLOW_FILE.search(path.read_text(encoding="utf-8")))
 
 
 @cache

@@ -98,6 +98,7 @@ def test_growing_messages_are_coalesced_and_never_replayed() -> None:
     assert [event.id for event in take(late, 2)] == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_reader_that_does_not_read_is_cut_off_and_others_go_on() -> None:
     log = EventLog()
     (slow, _, _), (quick, _, _) = log.open_reader(None), log.open_reader(None)

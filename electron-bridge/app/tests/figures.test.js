@@ -6,10 +6,12 @@ import { test } from 'node:test';
 import { layOut } from '../pages/repository/index/treemap.js';
 import { fileURLToPath } from 'node:url';
 
+import { addTexts } from '../pages/common/i18n.js';
 import { findDifferences } from '../pages/common/text_format.js';
 import { en as shared } from '../pages/common/texts/en.js';
 import { Activity } from '../pages/repository/index/activity.js';
 import { advanced, secondsLeft } from '../pages/repository/index/progress.js';
+import { sentence, shortLine } from '../pages/repository/index/state_text.js';
 import { reduce, INITIAL } from '../pages/repository/session/session_state.js';
 import { tabAfter, tabOf } from '../pages/repository/session/tab_keys.js';
 import { axisOf, daysOf, MAX_DAYS, totalsOf } from '../pages/repository/usage/figures.js';
@@ -29,7 +31,20 @@ const status = (changes) => ({
   watching: 'watching',
   trouble: '',
   notice: '',
+  cause: '',
   ...changes,
+});
+
+test('a trouble whose cause is known is named, any other is called an error', () => {
+  addTexts({ en, zh });
+  const session = { isPrepared: true };
+  const lineOf = (/** @type {object} */ changes) =>
+    shortLine(/** @type {any} */ ({ session, progress: null, status: status(changes) }));
+  assert.equal(lineOf({ state: 'trouble', trouble: 'x', cause: 'full-disk' }), 'The disk is full');
+  assert.match(lineOf({ state: 'recovering', trouble: 'x', cause: 'damage' }), /is rebuilt/);
+  assert.equal(lineOf({ state: 'trouble', trouble: 'x' }), 'The index has an error');
+  const rebuilt = status({ state: 'recovering', trouble: 'x', cause: 'damage' });
+  assert.match(sentence(/** @type {any} */ ({ status: rebuilt, progress: null })), /10 so far/);
 });
 
 test('a bar never runs backwards while files are still being found', () => {

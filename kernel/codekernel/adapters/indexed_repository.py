@@ -15,24 +15,18 @@ from codekernel.agent.workspace.root import WorkspaceRoot
 from codekernel.domain.call_graph import CallChainQuery, CallChainResult
 from codekernel.domain.concurrency import CancelToken, Lazy
 from codekernel.domain.index import EmbeddingConfigStatus, Hit, RepositoryIndexStatus
+from codekernel.domain.progress import ProgressCallback, ignore_progress
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing.index_state import DONE
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.runtime.workspace import Workspace, open_call_graph
 from codekernel.search.pipeline import Searcher
 
-# Called with what is done, the total if it is known, and a message.
-ProgressCallback = Callable[[float, float | None, str], None]
-
 # States of an index in which words may still be missing.
 BUSY_STATES = frozenset({"starting", "recovering", "indexing"})
 
 # An embedding config with this share of its vectors counts as complete.
 MIN_VECTOR_COVERAGE = 0.9
-
-
-def ignore_progress(_done: float, _total: float | None, _message: str) -> None:
-    """Ignore progress that was not requested."""
 
 
 def describe_index_gaps(

@@ -9,8 +9,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Protocol
-from urllib.parse import unquote
 
 from codekernel.agent.tool import SearchFunction
 from codekernel.agent.tool_policy import ToolError, ToolLimits
@@ -27,6 +27,7 @@ from codekernel.domain.call_graph import (
 )
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import UNKNOWN_LANGUAGE, detect_language
+from codekernel.domain.untrusted_text import strip_scheme
 from codekernel.errors import WrongParam
 from codekernel.search.filters import MAX_SUGGESTIONS, NEAR_MARK
 from codekernel.search.line_history import DEFAULT_COMMITS, LineHistory, read_line_history
@@ -72,9 +73,9 @@ class RepositoryContext:
     file_states: FileStates = field(default_factory=FileStates)
 
 
-_FILE_SCHEME = "file://"
 _LINES = re.compile(r"(?P<path>.+?):(?:L)?(?P<first>\d{1,9})(?:(?:-|:|\.\.)L?(?P<last>\d{1,9}))?$")
-_WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:")
+# Not of C++'s Class::name, which has no file in front.
+_NAME_IN_FILE = re.compile(r"(?P<path>.*?[^:]):(?P<name>[^\W\d][^\s/\\]*)$")
 
 # The lines of a place, and a name that needs no quotation marks in a filter.
 _PLACE_END = re.compile(r":L?\d+(?:-L?\d+)?$")
@@ -97,8 +98,16 @@ class CodePlace:
 
 
 def parse_place(text: str, context: CodeContext) -> CodePlace:
-    """Return the place, its path relative to the repository. Raises ToolError if outside."""
+    """Return the place, its path relative to the repository.
+
+    ``path:name`` is the first definition of that name. Raises ToolError if it is outside, or if
+    nothing in the file has the name.
+    """
     path, lines = strip_scheme(text), None
+    if named := _NAME_IN_FILE.match(path):
+        is_path = path_exists(context, path) or not path_exists(context, named["path"])
+        if not is_path:
+            return _find_in_file(named["path"], named["name"], context)
     found = _LINES.match(path)
     # A colon is part of a name where it may be, and never on Windows.
     if found and (os.name == "nt" or not path_exists(context, path)):
@@ -110,13 +119,16 @@ def parse_place(text: str, context: CodeContext) -> CodePlace:
     return CodePlace(relative, first, last)
 
 
-def strip_scheme(text: str) -> str:
-    """Return a path without ``file://``."""
-    text = text.strip()
-    if not text.startswith(_FILE_SCHEME):
-        return text
-    path = unquote(text.removeprefix(_FILE_SCHEME))
-    return path[1:] if _WINDOWS_DRIVE.match(path) else path
+def _find_in_file(path: str, name: str, context: CodeContext) -> CodePlace:
+    relative = context.root.format_path(context.root.resolve(path))
+    found = find_definitions(name, context, relative)
+    if not found:
+        known = {each.names[-1] for each in list_symbols(relative, context)}
+        near = " or ".join(get_close_matches(name, known, MAX_SUGGESTIONS))
+        raise ToolError(
+            f"{relative} defines no {name}." + (f" Did you mean {near}?" if near else "")
+        )
+    return CodePlace(relative, found[0].first_line, found[0].last_line)
 
 
 # Files that may define a name; the search ranks those that do first.

@@ -5,27 +5,13 @@ weigh each term alike.
 """
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain, repeat
 
 from codekernel.base.term_statistics import TermStatistics
 from codekernel.storage.base.base_rows import split_terms
 from codekernel.storage.lexical_documents import FIELD_WEIGHTS
+from codekernel.storage.recent_words import K1, B, round_length
 from codekernel.storage.term_counts import FieldTerm
-
-# tantivy's.
-K1, B = 1.2, 0.75
-
-# tantivy keeps the length of a field in a byte: exact up to 40, then eight steps of each width.
-_EXACT_LENGTHS = 40
-_WIDTHS = chain.from_iterable(repeat(2**power, 8) for power in range(1, 28))
-_LENGTHS: tuple[int, ...] = (*range(_EXACT_LENGTHS), *accumulate(_WIDTHS, initial=_EXACT_LENGTHS))
-
-
-def round_length(length: int) -> int:
-    """Return the length of a field as tantivy keeps it."""
-    return _LENGTHS[bisect_right(_LENGTHS, length) - 1]
 
 
 class Bm25Scorer:

@@ -3,6 +3,7 @@
 Modules, in the order data meets them:
 
     main.py             the entry point: Ctrl-C handler, ``serve`` at once
+    late_modules.py     puts off imports that most runs never need
     command_line.py     parses the command line and runs its command
     arguments.py        the options of every command, as argparse parsers
     command_parser.py   usage errors that say what was meant, help with examples, values of options

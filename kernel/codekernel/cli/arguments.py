@@ -108,14 +108,16 @@ def _add_search(search: argparse.ArgumentParser) -> None:
 
 
 def _add_impact(impact: argparse.ArgumentParser) -> None:
-    _add_value(impact, "place", "PLACE", "FILE, FILE:LINE, FILE:FIRST-LAST or the name of a symbol")
+    _add_value(
+        impact, "place", "PLACE", "FILE, FILE:LINE, FILE:FIRST-LAST, FILE:SYMBOL or a symbol alone"
+    )
     depth_help = "how many calls away at the most (else 3)"
     _add_value(impact, "--depth", "N", depth_help, type=parse_count, default=0)
     _add_place_options(impact)
 
 
 def _add_history(history: argparse.ArgumentParser) -> None:
-    _add_value(history, "place", "PLACE", "FILE, FILE:FIRST-LAST or the name of a symbol")
+    _add_value(history, "place", "PLACE", "FILE, FILE:FIRST-LAST, FILE:SYMBOL or a symbol alone")
     history.add_argument(
         "-n", "--limit", metavar="N", type=parse_count, default=0, help="commits (else 10)"
     )

@@ -5,13 +5,13 @@ Imports little: the relay of each agent needs it.
 
 import os
 import threading
-from typing import TYPE_CHECKING
 
 from codekernel.cli.main import STANDALONE_ENV_VARIABLE
 from codekernel.client.launcher import connect_to_kernel, wants_standalone
 from codekernel.errors import EndpointUnavailable, KernelUnavailable
 from codekernel.transport.local_endpoint import LocalPipe
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -18,7 +18,7 @@ from codekernel.cli.process import (
     handle_stop_signals,
     shorten_switch_interval,
 )
-from codekernel.domain.memory import limit_malloc_arenas, raise_gc_thresholds
+from codekernel.domain.memory import limit_kept_memory, raise_gc_thresholds
 from codekernel.runtime import logging_setup
 from codekernel.runtime.clients import ClientInfo
 from codekernel.runtime.endpoint import ClientListener
@@ -61,7 +61,7 @@ def make_kernel(
     """Return a kernel that logs to userData and answers beside busy threads."""
     shorten_switch_interval()
     raise_gc_thresholds()
-    limit_malloc_arenas()
+    limit_kept_memory()
     os.environ.setdefault(NUMPY_THREADS_ENV_VARIABLE, "1")
     log_to_file(user_data.logs_folder)
     return Kernel(user_data, os.environ, channel, listener=listener, owner=owner)

@@ -3,11 +3,16 @@
 Imports almost nothing, because ``serve`` must be ready at once.
 """
 
+from __future__ import annotations
+
 import _signal  # type: ignore[import-not-found] # signal itself imports enum
 import os
 import sys
 from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 EXIT_INTERRUPTED = 130  # as shells count Ctrl-C
 
@@ -61,6 +66,9 @@ def main(arguments: list[str] | None = None) -> int:
         from codekernel.cli.commands.mcp import run_relay  # noqa: PLC0415 - as serve
 
         run_relay(options.get("--repo"), options.get("--user-data"))
+    from codekernel.cli.late_modules import put_off_imports  # noqa: PLC0415 - relays do without
+
+    put_off_imports()
     from codekernel.cli.command_line import run_command  # noqa: PLC0415 - argparse costs more than serve's whole start
 
     return run_command(words)

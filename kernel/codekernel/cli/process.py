@@ -1,5 +1,7 @@
 """The exit codes, the signals and the end of a command's process."""
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
@@ -8,10 +10,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from types import FrameType
-from typing import NoReturn
 
 from codekernel.cli.main import EXIT_INTERRUPTED
 from codekernel.errors import KernelError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 # A thread that computes in Python keeps the others waiting for this long at a time, and a reply
 # crosses three threads. Beside such a thread getRepos took p99 37 ms with the default of 5 ms,

@@ -4,10 +4,11 @@ Without ``pathlib`` where relays need it, which take 0.7 MB less.
 """
 
 import os
-from typing import TYPE_CHECKING
 
 from codekernel.errors import InvalidPath
+from codekernel.storage.user_data_folder import load_path_class
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 def find_project_root(argument: str | None) -> "Path":
     """Return the same as ``find_project_folder``, as a Path."""
-    from pathlib import Path  # noqa: PLC0415 - as above
-
-    return Path(find_project_folder(argument))
+    return load_path_class()(find_project_folder(argument))
 
 
 def find_project_folder(argument: str | None) -> str:

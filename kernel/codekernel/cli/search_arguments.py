@@ -31,7 +31,7 @@ def add_search_arguments(search: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="all repositories of a base of your team, none of which has to be here",
     )
-    _add_list(where, ("-t", "--type"), "LANG", "only this language")
+    _add_list(where, ("-t", "--type", "--lang"), "LANG", "only this language")
     _add_list(where, ("-g", "--glob"), "GLOB", "only paths that contain or match this")
     _add_list(where, ("--scope",), "NAME", "only this package of a monorepo, or this folder")
     _add_flag(where, ("--refresh",), "bring the clone of a URL up to date")

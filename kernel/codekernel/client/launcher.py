@@ -4,11 +4,11 @@ import os
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING
 
 from codekernel.errors import KernelNotRunning, KernelUnavailable
 from codekernel.transport.local_endpoint import LocalPipe, choose_endpoint, connect_local
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # 10 ms, and seldom needed
     from pathlib import Path
     from subprocess import Popen

@@ -4,11 +4,16 @@ Pure: lines go in, lines come out. The handshake is repeated without the client;
 are sent again, for every tool only reads.
 """
 
+from __future__ import annotations
+
 import json
 import re
-from typing import Any
 
 from codekernel.client.relay_state import RelayedLines, find_refusal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # A kernel that refuses to attach says so in its own protocol, which the client does not read.
 _ENVELOPE_HEAD = b'{"sessionId":'

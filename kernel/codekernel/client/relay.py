@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Protocol
 
 from codekernel import __version__
 from codekernel.client.launcher import connect_to_kernel
@@ -27,8 +26,12 @@ from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import LineSplitter
 from codekernel.transport.local_endpoint import LocalPipe
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # 0.7 MB in every process that relays
     from pathlib import Path
+    from typing import Protocol
+else:
+    Protocol = object
 
 READ_CHUNK_BYTES = 64 * 1024
 

@@ -4,12 +4,17 @@ Pure: lines go in, lines come out. Replies can be too long for memory, so of mos
 head is looked at.
 """
 
+from __future__ import annotations
+
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
 
 from codekernel.protocol import NO_CALLBACK_ID
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Callback ids of the relay's own requests; a front end counts from 1, or uses milliseconds.
 ATTACH_ID = 2**52
@@ -48,7 +53,7 @@ _INTERRUPTED = (
 _FATAL = f"The kernel ended {MAX_DEATHS} times while it did this; its log says why."
 
 
-# No dataclasses here: importing those takes a megabyte in every process that relays.
+# No dataclasses and nothing of typing here: those take two megabytes in every process that relays.
 class PendingRequest:
     """A request without its last reply, and how many kernels have died meanwhile."""
 
@@ -113,11 +118,16 @@ class OpenSession:
         self.death_count = 0
 
 
-class RelayedLines(NamedTuple):
+class RelayedLines:
     """What a relay adds after a line of the kernel."""
 
-    to_kernel: tuple[bytes, ...] = ()
-    to_program: tuple[bytes, ...] = ()
+    __slots__ = ("to_kernel", "to_program")
+
+    def __init__(
+        self, to_kernel: tuple[bytes, ...] = (), to_program: tuple[bytes, ...] = ()
+    ) -> None:
+        self.to_kernel = to_kernel
+        self.to_program = to_program
 
 
 class RelayState:

@@ -3,6 +3,7 @@
 Modules, in the order data meets them:
 
     concurrency.py             cancel tokens, pausing, throttling, lazy and shared values
+    progress.py                how work that is waited for tells how far it is
     memory.py                  tuning of the garbage collector and of glibc's allocator
     child_process.py           starting our own modules as child processes
     settings.py                the settings in use

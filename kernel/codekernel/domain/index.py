@@ -281,6 +281,7 @@ class RepositoryIndexStatus:
     trouble: str = ""
     paused: bool = False
     notice: str = ""  # what a person may like to know, and need not act on
+    cause: str = ""  # of the trouble, where a program can say more: "full-disk", "damage"
 
 
 @dataclass(frozen=True, slots=True)

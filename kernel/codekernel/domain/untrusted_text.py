@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 # Settings and messages have 6, JSON schemas and notebooks some dozens; Python's limit is 1,000.
 MAX_JSON_DEPTH = 200
@@ -218,6 +219,20 @@ def resolve_encoded_path(folder: str | Path, text: str) -> str:
     decoded = decode_path(text)
     is_there = decoded != text and os.path.lexists(os.path.join(folder, decoded))
     return decoded if is_there else text
+
+
+_FILE_SCHEME = "file://"
+
+_WINDOWS_DRIVE = re.compile(r"/[A-Za-z]:")
+
+
+def strip_scheme(text: str) -> str:
+    """Return a path without ``file://``."""
+    text = text.strip()
+    if not text.startswith(_FILE_SCHEME):
+        return text
+    path = unquote(text.removeprefix(_FILE_SCHEME))
+    return path[1:] if _WINDOWS_DRIVE.match(path) else path
 
 
 def _encode_char(found: re.Match[str]) -> str:

@@ -13,12 +13,12 @@ Modules, in the order data meets them:
     folder_preview.py    what would be indexed of a folder, before it is
     index_plan.py        what the settings ask of an index; how long its threads wait
     repository_index.py  the index of one open repository: open, replace, status, progress
+    damage_report.py     what is said of a damaged index while it is rebuilt
     team_index.py        an index that a team mate has built, taken over before the first scan
     files_elsewhere.py   files that a team's base has, which are not indexed here
     index_state.py       states, inboxes and events of its two threads; the progress of each file
     index_worker.py      the state machine on one opened store
     indexer.py           scan, index changed paths, rechunk, as generators of events
-    commit_pace.py       how long a batch may grow before it is committed
     outcome_writer.py    catalog and lexical index, written so that a crash loses nothing
     chunk_pool.py        read files, and chunk them in child processes ahead of the writer
     chunk_worker.py      what such a process runs

@@ -119,18 +119,19 @@ class ChunkProcess:
         self.process = start_python_child("codekernel.indexing.chunk_worker")
         self.ready = threading.Event()  # it has imported what it needs
         self.pending: deque[ChunkJob] = deque()
+        self._pending_chars = 0
         self._replies: queue.SimpleQueue[ChunkReply | None] = queue.SimpleQueue()
         threading.Thread(target=self._read_replies, name="chunks", daemon=True).start()
 
     @property
     def has_room(self) -> bool:
         """Whether a job would begin soon."""
-        pending_chars = sum(len(job.file.text) for job in self.pending)
-        return self.ready.is_set() and pending_chars < MAX_PENDING_CHARS
+        return self.ready.is_set() and self._pending_chars < MAX_PENDING_CHARS
 
     def submit(self, job: ChunkJob, known_hashes: frozenset[int] = frozenset()) -> None:
         """Send a file to be chunked; if the process has ended, ``receive`` will say so."""
         self.pending.append(job)
+        self._pending_chars += len(job.file.text)
         pipe = self.process.stdin
         request: ChunkRequest = (job.file.text, job.file.language, job.chunk_sizes, known_hashes)
         with suppress(OSError):
@@ -146,6 +147,7 @@ class ChunkProcess:
             return True
         if reply is not None:  # in the order of the jobs
             job, (packed, job.stems) = self.pending.popleft(), reply
+            self._pending_chars -= len(job.file.text)
             job.chunks = unpack_chunks(packed)
         return reply is not None
 

@@ -125,6 +125,9 @@ class IndexTimings:
     # When watching has begun, everything is compared, for something may have changed before. An
     # index with content waits this long for that, and is not compared twice.
     max_watch_wait: float = 3.0
+    # A save is searched in memory, and committed after so long without another one: before that,
+    # the next save would wait for the disk.
+    flush_delay: float = 0.5
     # After this long without work the store is compacted.
     compact_delay: float = 2.0
     # How often the files of an idle index are looked at where the system does not report changes

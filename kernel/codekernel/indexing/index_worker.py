@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -169,6 +170,8 @@ class IndexWorker:
         if self.store.catalog.is_empty or not self._cancel.wait(self._timings.index_start_delay):
             self._start_watching()
             self._run_indexer()
+            with suppress(StorageError):  # else it is done when the index is opened
+                self._indexer.flush()
         if self.failure:
             raise self.failure
 
@@ -348,6 +351,8 @@ class IndexWorker:
         return bool(is_urgent or may_index or self._cancel.is_cancelled)
 
     def _get_idle_timeout(self) -> float:
+        if self._indexer.has_unflushed_files:
+            return self._timings.flush_delay
         if not self._is_compacted:
             return self._timings.compact_delay
         if not self._is_guarded or is_opened_exclusively(self.store.folder / CATALOG_FILE):
@@ -355,7 +360,10 @@ class IndexWorker:
         return max(0.0, self._verified_at + self._timings.verify_interval - time.monotonic())
 
     def _maintain_store(self) -> None:
-        """Use a quiet moment: compact once, then verify now and then, or when files changed."""
+        """Use a quiet moment: flush, compact once, then verify now and then, or after changes."""
+        if self._indexer.has_unflushed_files:
+            self._indexer.flush()
+            return
         if not self._is_compacted:
             self._is_compacted = True
             self._indexer.compact()

@@ -32,7 +32,6 @@ from codekernel.indexing.chunk_pool import (
     count_chunk_processes,
     read_changed_file,
 )
-from codekernel.indexing.commit_pace import CommitPace
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
     BatchCommitted,
@@ -46,10 +45,11 @@ from codekernel.indexing.index_state import (
 from codekernel.indexing.outcome_writer import (
     FILES_PER_BATCH,
     MAX_URGENT_FILES,
+    CommitPace,
     OutcomeWriter,
     split_batches,
 )
-from codekernel.storage.catalog.batch import ChunkChanges
+from codekernel.storage.catalog.writer import ChunkChanges
 from codekernel.storage.index_store import IndexStore
 from codekernel.watching.event_source import ChangedPaths
 from codekernel.watching.watcher import FileWatcher, SystemSource
@@ -131,6 +131,15 @@ class Indexer:
         """Write the lexical documents again of files that a crash left pending."""
         self._outcomes.recover()
 
+    @property
+    def has_unflushed_files(self) -> bool:
+        """Whether the words of saved files are searched in memory."""
+        return self._outcomes.has_unflushed_files
+
+    def flush(self) -> None:
+        """Commit to disk what was saved and is searched in memory. Raises StorageError."""
+        self._outcomes.flush()
+
     def scan_repository(self) -> Generator[IndexEvent]:
         """Compare every file with the catalog and index what differs. Raises StorageError."""
         self._check_root()
@@ -172,7 +181,7 @@ class Indexer:
             self._inspect_path(path, outcomes, changed)
         removed = [outcome.path for outcome in outcomes if isinstance(outcome, RemovedFile)]
         yield FilesStarted(tuple(self._store.catalog.find_files(removed)))  # not the skipped ones
-        yield from self._index_files(changed, outcomes)
+        yield from self._index_files(changed, outcomes, are_saved=True)
 
     def rechunk(self) -> Generator[IndexEvent]:
         """Chunk the files for chunk sizes that are new."""
@@ -196,6 +205,7 @@ class Indexer:
 
     def compact(self) -> None:
         """Free the disk space that commits left behind; restrict new files to their owner."""
+        self.flush()
         self._writer.checkpoint()
         self._store.lexical.compact()
         self._store.restrict_to_owner()
@@ -238,7 +248,11 @@ class Indexer:
         outcomes += [RemovedFile(gone) for gone in below]
 
     def _index_files(
-        self, changed: Sequence[ChangedFile], others: Sequence[FileOutcome]
+        self,
+        changed: Sequence[ChangedFile],
+        others: Sequence[FileOutcome],
+        *,
+        are_saved: bool = False,
     ) -> Generator[IndexEvent]:
         """Write the ``others``, then read, chunk and write files whose size or date has changed.
 
@@ -250,23 +264,23 @@ class Indexer:
         overtaken: set[str] = set()
         self._overtaken.append(overtaken)
         try:
-            yield from self._commit_batch(others)
+            yield from self._commit_batch(others, are_saved=are_saved)
             # Whether a known file has changed is not known before it is read.
             yield _announce_new_files(changed)
-            yield from self._chunk_and_write(changed, overtaken)
+            yield from self._chunk_and_write(changed, overtaken, are_saved=are_saved)
         finally:
             self._overtaken.remove(overtaken)
 
     def _chunk_and_write(
-        self, changed: Sequence[ChangedFile], overtaken: Collection[str]
+        self, changed: Sequence[ChangedFile], overtaken: Collection[str], *, are_saved: bool
     ) -> Generator[IndexEvent]:
         batch: list[FileOutcome] = []
         chars = 0
-        self._pace.begin_list()
+        known = {found.path: file.id for found, file in changed if file}
+        self._pace.begin_list(are_known=len(known) > MAX_URGENT_FILES)
         count = self._max_chunk_processes if len(changed) > MAX_URGENT_FILES else 0
         can_start = sum(found.size for found, _ in changed) >= MIN_BYTES_FOR_PROCESSES
         limits = PoolLimits(count, can_start)
-        known = {found.path: file.id for found, file in changed if file}
 
         def list_known_hashes(path: str) -> frozenset[int]:
             file_id = known.get(path)
@@ -283,10 +297,10 @@ class Indexer:
                     chars += len(outcome.text)
                 batch.append(outcome)
                 if chars >= MAX_BATCH_CHARS or self._pace.is_due:
-                    yield from self._commit_batch(batch)
+                    yield from self._commit_batch(batch, are_saved=are_saved)
                     self._pace.begin_next()
                     batch, chars = [], 0
-        yield from self._commit_batch(batch)
+        yield from self._commit_batch(batch, are_saved=are_saved)
 
     def _read_files(self, changed: Sequence[ChangedFile]) -> Iterator[FileOutcome]:
         for found, known in changed:
@@ -306,9 +320,11 @@ class Indexer:
         digest = self._elsewhere.find_digest(found.path)
         return not self._elsewhere.is_away and before.detail != (digest.hex() if digest else "")
 
-    def _commit_batch(self, outcomes: Sequence[FileOutcome]) -> Generator[BatchCommitted]:
+    def _commit_batch(
+        self, outcomes: Sequence[FileOutcome], *, are_saved: bool
+    ) -> Generator[BatchCommitted]:
         if outcomes and not self._cancel.is_cancelled:
-            files = self._outcomes.write(outcomes)
+            files = self._outcomes.write(outcomes, are_saved=are_saved)
             ended = [one for one in outcomes if isinstance(one, SkippedFileRecord | RemovedFile)]
             yield BatchCommitted(tuple(files), tuple(outcome.path for outcome in ended))
 

@@ -18,6 +18,7 @@ from codekernel.domain.memory import freeze_imported_objects, trim_native_memory
 from codekernel.errors import KernelError, StorageError
 from codekernel.indexing import index_plan
 from codekernel.indexing.battery import is_on_battery
+from codekernel.indexing.damage_report import DamageReport
 from codekernel.indexing.files_elsewhere import NOTHING_ELSEWHERE, FilesElsewhere
 from codekernel.indexing.index_plan import DEFAULT_TIMINGS, ConfigPlan, IndexPlan, IndexTimings
 from codekernel.indexing.index_state import (
@@ -91,7 +92,7 @@ class RepositoryIndex:
         self._lock, self._vectors_lock = threading.Lock(), threading.Lock()
         self._retired, self._recovered = ExitStack(), threading.Condition()
         self._thread: threading.Thread | None = None
-        self._rebuild_count, self._recovery_message, self._is_disk_faulty = 0, "", False
+        self._damage = DamageReport(self._folder, self._timings.max_rebuilds)
         self._worker = self._open_worker()
 
     @property
@@ -155,16 +156,18 @@ class RepositoryIndex:
         """Return how far everything is; an index that cannot be read is then rebuilt."""
         worker = self._worker
         if worker.is_idle:
-            self._recovery_message = ""
+            self._damage.message = ""
         try:
             status = worker.get_status(self._plan or IndexPlan())
         except StorageError as error:
             self.recover_from(error, worker.store, waits=False)
-            message = self._recovery_message or str(error)
+            message = self._damage.message or str(error)
             state = IndexState.REBUILDING.value
-            return RepositoryIndexStatus(state, 0, 0, 0, {}, trouble=message)
-        found = status.trouble or self._recovery_message
-        return replace(status, trouble=found, notice=self._taker.read_notice(self))
+            cause = self._damage.find_cause(message)
+            return RepositoryIndexStatus(state, 0, 0, 0, {}, trouble=message, cause=cause)
+        found = status.trouble or self._damage.message
+        cause, notice = self._damage.find_cause(found), self._taker.read_notice(self)
+        return replace(status, trouble=found, cause=cause, notice=notice)
 
     def query_catalog(self, read: Callable[[Catalog], Found]) -> Found:
         """Return what ``read`` finds; a catalog that is damaged or replaced is recovered from."""
@@ -185,7 +188,7 @@ class RepositoryIndex:
         if worker.store is not store:
             return True
         is_running = self._thread is not None and self._thread.is_alive()
-        if not is_running or worker.store.writer is None or self._is_disk_faulty:
+        if not is_running or worker.store.writer is None or self._damage.is_disk_faulty:
             return False
         before = worker.verification_count
         if isinstance(error, CatalogDamaged | LexicalIndexDamaged):
@@ -200,7 +203,11 @@ class RepositoryIndex:
         """Wait until a worker has verified its store; if that ends it, until it is replaced."""
 
         def is_over() -> bool:
-            return self._worker is not worker or self._is_disk_faulty or self._cancel.is_cancelled
+            return (
+                self._worker is not worker
+                or self._damage.is_disk_faulty
+                or self._cancel.is_cancelled
+            )
 
         def is_verified() -> bool:
             return worker.is_stopping or worker.verification_count != verification_count
@@ -292,19 +299,11 @@ class RepositoryIndex:
         What is damaged again and again, before it was complete once, is left alone for a while.
         """
         logger.warning("%s; it is rebuilt from the files", damage)
-        self._rebuild_count = 1 if self._worker.has_settled else self._rebuild_count + 1
-        self._recovery_message = (
-            f"{damage} What is damaged was moved aside, and is rebuilt from the files."
-        )
-        if self._rebuild_count > self._timings.max_rebuilds:
-            self._recovery_message = (
-                f"{damage} The index has been damaged {self._rebuild_count} times in a row: check"
-                f" the disk that holds {self._folder}. It is rebuilt again in a minute."
-            )
-            self._is_disk_faulty = True
+        self._damage.note_damage(damage, has_settled=self._worker.has_settled)
+        if self._damage.is_disk_faulty:
             self._notify_recovered()
             self._cancel.wait(self._timings.faulty_disk_wait)
-            self._is_disk_faulty = False
+            self._damage.is_disk_faulty = False
         self._restart(damage)
 
     def _wait_for_writer(self) -> None:
@@ -362,11 +361,7 @@ class RepositoryIndex:
             worker.error = str(reason)
             worker.state = IndexState.READ_ONLY if is_not_ready else IndexState.FAILED
         if worker.store.quarantined and damage is None:
-            names = ", ".join(path.name for path in worker.store.quarantined)
-            self._recovery_message = (
-                f"The index in {self._folder} was damaged: {names} was moved aside, and is"
-                " rebuilt from the files."
-            )
+            self._damage.note_quarantined(worker.store.quarantined)
         if worker.error:
             logger.warning("the index of %s waits: %s", self._root, worker.error)
         elif worker.store.writer is None:
@@ -395,6 +390,6 @@ class RepositoryIndex:
 
         parts = (performance, self._sources, self.store, self.throttle)
         index = open_vector_index(self._root, config, *parts)
-        self._recovery_message = index.table.repair_message or self._recovery_message
+        self._damage.message = index.table.repair_message or self._damage.message
         freeze_imported_objects()
         return index

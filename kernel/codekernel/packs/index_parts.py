@@ -20,7 +20,7 @@ from codekernel.storage.catalog.catalog_copy import (
     iterate_texts,
     restore_catalog,
 )
-from codekernel.storage.catalog.writer import CATALOG_FORMAT
+from codekernel.storage.catalog.tables import CATALOG_FORMAT
 from codekernel.storage.index_store import CATALOG_FILE, LEXICAL_FOLDER, VECTORS_FOLDER
 from codekernel.storage.lexical_documents import ANALYZER_NAME
 from codekernel.storage.lexical_index import list_lexical_files, verify_lexical

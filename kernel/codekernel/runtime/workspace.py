@@ -20,8 +20,8 @@ from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.runtime.workspaces import WorkspaceParts
 from codekernel.search.highlight import build_highlighter
 from codekernel.search.pipeline import Searcher
+from codekernel.search.reranking import SelectedReranker
 from codekernel.search.retrieval import NarrowedIndexView
-from codekernel.search.selected_reranker import SelectedReranker
 
 if TYPE_CHECKING:  # needed for vectors, and for agents
     from codekernel.callgraph.graph import LiveCallGraph

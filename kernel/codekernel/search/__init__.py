@@ -20,8 +20,7 @@ Modules, in the order data meets them:
     ranking.py            fusion, grouping by file, a reranker's evidence
     learned_ranking.py    trees that read the signals of files (learned_ranking.json)
     ranking_weights.py    how much each signal counts in one repository, if that was learned
-    reranking.py          the best chunk of each of the first files, read by a model
-    selected_reranker.py  which model that is, when it is loaded
+    reranking.py          the best chunk of each of the first files, read by the selected model
     remote_reranking.py   rerankers behind addresses, and what they may be sent
     scopes.py             packages of a repository by their manifests
     facets.py             what hits have in common, counted

@@ -73,6 +73,12 @@ FusedScore = tuple[float, float]
 # A chunk, its score and its signals: a plain tuple, which costs a quarter of a RankedChunk.
 BoostedChunk = tuple[IndexedChunk, float, dict[Signal, float]]
 
+# The stems of all names that a chunk defines, and of each.
+NameStems = tuple[frozenset[str], tuple[frozenset[str], ...]]
+
+# A plain dictionary: each hit of lru_cache moves its entry to the end of a list, which touches four
+# others, and a hundred chunks are looked up for a query.
+_stems_by_names: dict[tuple[str, ...], NameStems] = {}
 
 # Names of the nearest folders; those above say the same of every file.
 _MAX_FOLDERS = 3
@@ -190,32 +196,38 @@ def apply_boosts(
 
     ``is_unnamed``: no file is named after the query.
     """
-    found = [(chunks[number], score) for number, score in fused.items() if number in chunks]
-    unit = max((lexical + semantic for _, (lexical, semantic) in found), default=0.0) or 1.0
+    unit = max(map(sum, fused.values()), default=0.0) or 1.0
     is_question = bool(_QUESTION.match(query.semantic_query))
     name_boost = NAME_PARTS_BOOST_OF_UNNAMED if is_unnamed else NAME_PARTS_BOOST
     name_boost *= weights.name_parts
+    stems = query.stems | query.joined_stems
     files: dict[str, tuple[FileKind, float, Boosts]] = {}
     boosted: list[BoostedChunk] = []
-    for chunk, (lexical, semantic) in found:
+    for number, (lexical, semantic) in fused.items():
+        chunk = chunks[number]
         path = chunk.path
-        if path not in files:
+        file = files.get(path)
+        if file is None:
             kind = classify_path(path)
             factor = _compute_file_factor(query, kind, is_question=is_question)
-            files[path] = kind, factor, _boost_path(query, kind, weights)
-        kind, factor, boosts = files[path]
+            file = files[path] = (
+                kind,
+                factor,
+                _scale_boosts(_boost_path(query, kind, weights), unit),
+            )
+        kind, factor, gains = file
+        if chunk.defined_names:
+            defined = _boost_defined_names(query, stems, chunk, name_boost)
+            if defined:
+                factor = _spare_defining_test(kind, factor, defined) if kind.is_test else factor
+                gains = _scale_boosts(defined, unit) + gains
+        if query.mentions:
+            gains += _scale_boosts(((MENTION, boost_mention(query, chunk)),), unit)
         score = lexical + semantic
         signals = {LEXICAL: lexical, SEMANTIC: semantic}
-        if chunk.defined_names:
-            defined = _boost_defined_names(query, chunk, name_boost)
-            factor = _spare_defining_test(kind, factor, defined) if kind.is_test else factor
-            boosts = defined + boosts
-        if query.mentions:
-            boosts = (*boosts, (MENTION, boost_mention(query, chunk)))
-        for signal, boost in boosts:
-            if boost:
-                signals[signal] = boost * unit
-                score += boost * unit
+        for signal, gain in gains:
+            signals[signal] = gain
+            score += gain
         if factor != 1.0:
             signals[FILE_KIND] = score * (factor - 1)
             score *= factor
@@ -223,17 +235,25 @@ def apply_boosts(
     return boosted
 
 
-def _boost_defined_names(query: Query, chunk: Chunk, name_boost: float) -> Boosts:
-    """Compare the names that a chunk defines with the query."""
+def _scale_boosts(boosts: Boosts, unit: float) -> Boosts:
+    """Return what boosts add to a score, without those that add nothing."""
+    return tuple([(signal, boost * unit) for signal, boost in boosts if boost])
+
+
+def _boost_defined_names(
+    query: Query, stems: frozenset[str], chunk: Chunk, name_boost: float
+) -> Boosts:
+    """Compare the names that a chunk defines with the query, of which ``stems`` are all stems."""
     if query.symbol:
         return ((DEFINITION, _boost_definition(query.symbol, chunk)),)
     found: Boosts = ()
-    if not query.names.isdisjoint(chunk.defined_names):
-        count = sum(name in query.names for name in chunk.defined_names)
+    names = chunk.defined_names
+    if query.names and not query.names.isdisjoint(names):
+        count = sum(name in query.names for name in names)
         found = ((DEFINITION, NAME_IN_PROSE_BOOST * count),)
-    all_stems, stems_by_name = _stem_names(chunk.defined_names)
-    if not (query.stems.isdisjoint(all_stems) and query.joined_stems.isdisjoint(all_stems)):
-        found += ((NAME_PARTS, name_boost * _compare_names(query, stems_by_name)),)
+    all_stems, stems_by_name = _stems_by_names.get(names) or _stem_names(names)
+    if not stems.isdisjoint(all_stems):  # few names, and faster than comparing each
+        found += ((NAME_PARTS, name_boost * _compare_names(query, stems, stems_by_name)),)
     return found
 
 
@@ -287,15 +307,15 @@ def _boost_definition(symbol: str, chunk: Chunk) -> float:
     return DEFINITION_OTHER_CASE_BOOST if symbol.lower() in lower_names else 0.0
 
 
-def _compare_names(query: Query, stems_by_name: tuple[frozenset[str], ...]) -> float:
+def _compare_names(
+    query: Query, stems: frozenset[str], stems_by_name: tuple[frozenset[str], ...]
+) -> float:
     """Return how well the best of the defined names is made of the query's words."""
     best = 0.0
-    has_none, has_none_joined = query.stems.isdisjoint, query.joined_stems.isdisjoint
     for parts in stems_by_name:
-        if has_none(parts) and has_none_joined(parts):  # most names, and faster than counting
-            continue
-        shared, coverage = compare_stems(query, parts)
-        best = max(best, shared / len(parts) * coverage)
+        if not stems.isdisjoint(parts):  # few names, and faster than counting
+            shared, coverage = compare_stems(query, parts)
+            best = max(best, shared / len(parts) * coverage)
     return best
 
 
@@ -304,7 +324,8 @@ def compare_stems(query: Query, stems: frozenset[str]) -> tuple[int, float]:
 
     A stem of two words written together is one of the name and two of the query.
     """
-    shared, joined = len(stems & query.stems), len(stems & query.joined_stems)
+    shared = len(stems & query.stems)
+    joined = len(stems & query.joined_stems) if query.joined_stems else 0
     covered = max(shared, _JOINED_WORDS) if joined else shared
     return shared + joined, min(1.0, covered / len(query.stems)) if covered else 0.0
 
@@ -317,11 +338,13 @@ def _count_shared_suffix(wanted: list[str], parts: list[str]) -> int:
     return 1 + len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
-@lru_cache(_CHUNK_CACHE_SIZE)
-def _stem_names(names: tuple[str, ...]) -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
+def _stem_names(names: tuple[str, ...]) -> NameStems:
     """Return the stems in the names that a chunk defines: of all together, and of each."""
+    if len(_stems_by_names) > _CHUNK_CACHE_SIZE:
+        _stems_by_names.clear()
     by_name = tuple(map(stem_words, names[:_MAX_DEFINED_NAMES]))
-    return frozenset().union(*by_name), by_name
+    found = _stems_by_names[names] = frozenset().union(*by_name), by_name
+    return found
 
 
 @lru_cache(_CHUNK_CACHE_SIZE)

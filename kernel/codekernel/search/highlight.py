@@ -42,7 +42,9 @@ _HAN_SIGNS = frozenset("\u3005\u3007")
 _ASCII_WORD = frozenset("_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 # These stand for the tags while the rest is escaped; code hardly ever has them.
-_PLACEHOLDERS = re.compile("[\x01\x02]")
+_BEGIN, _END = "\x01", "\x02"
+
+_WORD_END = re.compile(r"\w*")
 
 CharSpan = tuple[int, int]
 
@@ -64,13 +66,8 @@ class Highlighter:
         self._candidates = sorted(
             {_find_prefix(word, stem(word)) or _strip_plural(word) for word in chosen}
         )
+        self._ascii_candidates = [word for word in self._candidates if word.isascii()]
         self._find_spans_in_word = cache(self._find_new_spans)
-
-    @cached_property
-    def _ascii_pattern(self) -> re.Pattern[str] | None:
-        """Match a candidate to the end of its word."""
-        words = [word for word in self._candidates if word.isascii()]
-        return re.compile(f"(?:{'|'.join(map(re.escape, words))})\\w*") if words else None
 
     @cached_property
     def _candidate_pattern(self) -> re.Pattern[str]:
@@ -98,14 +95,14 @@ class Highlighter:
         if not parts:
             return _escape_html(text)
         parts.append(text[end:])
-        if _PLACEHOLDERS.search(text):
+        if _BEGIN in text or _END in text:
             parts = [_escape_html(part) for part in parts]
             parts[1::2] = [f"<mark>{word}</mark>" for word in parts[1::2]]
             return "".join(parts)
         # Escaped all at once: a text may have a hundred words in it.
-        parts[1::2] = [f"\x01{word}\x02" for word in parts[1::2]]
+        parts[1::2] = [f"{_BEGIN}{word}{_END}" for word in parts[1::2]]
         marked = _escape_html("".join(parts))
-        return marked.replace("\x01", "<mark>").replace("\x02", "</mark>")
+        return marked.replace(_BEGIN, "<mark>").replace(_END, "</mark>")
 
     def find_spans(self, text: str) -> list[CharSpan]:
         """Return the spans to highlight, sorted and without overlap."""
@@ -120,15 +117,16 @@ class Highlighter:
         return _merge_spans(spans)
 
     def _find_ascii_spans(self, text: str) -> list[CharSpan]:
-        """Return what ``_find_word_spans`` finds in an ASCII text, in half the time.
+        """Return what ``_find_word_spans`` finds in an ASCII text, in a third of the time.
 
-        Searching lower case in lower case is four times as fast as ignoring case.
+        Looking for one candidate after the other in lower case is faster than any pattern.
         """
         found: list[CharSpan] = []
-        if self._ascii_pattern is None:
-            return found
-        for match in self._ascii_pattern.finditer(text.lower()):
-            begin, end = match.span()
+        end = 0
+        for place in _find_places(text.lower(), self._ascii_candidates):
+            if place < end:
+                continue  # in a word that was checked
+            begin, end = place, _WORD_END.match(text, place).end()  # type: ignore[union-attr]
             while begin and text[begin - 1] in _ASCII_WORD:
                 begin -= 1
             for first, last in self._find_spans_in_word(text[begin:end]):
@@ -234,6 +232,19 @@ def list_marked_words(text: str) -> list[str]:
     return [*parse_query(expression.query_text).terms, *expression.exact_strings]
 
 
+def _find_places(text: str, words: Iterable[str]) -> list[int]:
+    """Return where one of the words stands, ascending."""
+    places: list[int] = []
+    for word in words:
+        place = text.find(word)
+        while place >= 0:
+            places.append(place)
+            place = text.find(word, place + len(word))
+    places.sort()
+    return places
+
+
+@lru_cache(_WORD_CACHE_SIZE)
 def _is_term(word: str) -> bool:
     """Return whether this is a term of the index; an exact string with spaces or signs is not."""
     return word.casefold() in tokenize_query(word)

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import repeat
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -70,6 +71,13 @@ _get_score = itemgetter(1)
 # leaf has feature -1 and its value as the threshold.
 Tree = Sequence[tuple[int, float, int, int]]
 
+# Of an inner node: its feature, its threshold, and the leaves on its left as bits.
+_InnerNode = tuple[int, float, int]
+
+# The leaves of a tree, from left to right, are the bits of a byte.
+_MAX_LEAVES = 8
+_FIRST_BITS = [(bits & -bits).bit_length() - 1 for bits in range(1 << _MAX_LEAVES)]
+
 
 class FileSignals(NamedTuple):
     """A file, in the order so far, and the values of its features."""
@@ -78,69 +86,120 @@ class FileSignals(NamedTuple):
     values: tuple[float, ...]
 
 
+class Forest:
+    """Trees as arrays, so that all of them are read at once.
+
+    Each inner node whose feature is more than its threshold rules out the leaves on its left. Of
+    those that are left of a tree the first one is that of the values.
+    """
+
+    def __init__(self, trees: Sequence[Tree]) -> None:
+        import numpy as np  # noqa: PLC0415 - a terminal parses queries without it
+
+        nodes = [node for tree in trees for node in _list_inner_nodes(tree)]
+        self._features = np.array([feature for feature, _, _ in nodes])
+        self._thresholds = np.array([threshold for _, threshold, _ in nodes])
+        self._ruled_out = np.array([leaves for _, _, leaves in nodes], np.uint8)
+        self._begins = np.cumsum([0, *(len(_list_inner_nodes(tree)) for tree in trees[:-1])])
+        self._first_bits = np.array(_FIRST_BITS)
+        self._trees = np.arange(len(trees))
+        self._leaves = np.zeros((len(trees), _MAX_LEAVES))
+        for row, tree in zip(self._leaves, trees, strict=True):
+            values = _list_leaves(tree)
+            row[: len(values)] = values
+        self._or_reduce = np.bitwise_or.reduceat
+        self._to_rows = np.array
+
+    def rate(self, files: Sequence[Sequence[float]]) -> list[float]:
+        """Return what the trees say of the values of each file together."""
+        rows = self._to_rows(files)
+        ruled_out = (rows[:, self._features] > self._thresholds) * self._ruled_out
+        remaining = ~self._or_reduce(ruled_out, self._begins, axis=1)
+        values = self._leaves[self._trees, self._first_bits[remaining]]
+        return list(map(sum, values.tolist()))  # one after the other: numpy adds in pairs
+
+
+def _list_inner_nodes(
+    tree: Tree, row: int = 0, first_leaf: int = 0
+) -> list[tuple[int, float, int]]:
+    """Return feature, threshold and the leaves on the left of each inner node, as bits."""
+    feature, threshold, left, right = tree[row]
+    if feature < 0:
+        return []
+    middle = first_leaf + len(_list_leaves(tree, left))
+    leaves = (1 << middle) - (1 << first_leaf)
+    return [
+        (feature, threshold, leaves),
+        *_list_inner_nodes(tree, left, first_leaf),
+        *_list_inner_nodes(tree, right, middle),
+    ]
+
+
+def _list_leaves(tree: Tree, row: int = 0) -> list[float]:
+    """Return the values of the leaves below a row, from left to right."""
+    feature, value, left, right = tree[row]
+    if feature < 0:
+        return [value]
+    return [*_list_leaves(tree, left), *_list_leaves(tree, right)]
+
+
 @cache
-def load_trees() -> tuple[Tree, ...]:
-    """Return the trees."""
+def load_forest() -> Forest:
+    """Return the trees of the package."""
     content = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
     if tuple(content["features"]) != FEATURES:
         raise ValueError("learned_ranking.json was made for other features")
-    return tuple(tuple(map(tuple, rows)) for rows in content["trees"])
+    return Forest(content["trees"])
 
 
 def rank_by_trees(
     query: Query, candidates: Candidates, ranked: Sequence[RankedChunk]
 ) -> list[RankedChunk]:
     """Return the order with what the trees add to the first files."""
-    trees = load_trees()
-    evidence = {
-        path: sum(descend(tree, values) for tree in trees)
-        for path, values in list_file_signals(query, candidates, ranked, MAX_LEARNED_FILES)
-    }
-    if len(evidence) <= 1:
+    files = list(list_file_signals(query, candidates, ranked, MAX_LEARNED_FILES))
+    if len(files) <= 1:
         return list(ranked)
-    least = min(evidence.values())
+    evidence = load_forest().rate([each.values for each in files])
+    least = min(evidence)
     factors = {
-        path: math.exp(LEARNED_WEIGHT * (value - least)) - 1 for path, value in evidence.items()
+        each.path: math.exp(LEARNED_WEIGHT * (value - least)) - 1
+        for each, value in zip(files, evidence, strict=True)
     }
-    raised = [
-        each.add(LEARNED, each.score * factors[each.chunk.path])
-        if each.chunk.path in factors
-        else each
-        for each in ranked
-    ]
-    return sorted(raised, key=_get_score, reverse=True)
+    raised: list[RankedChunk] = []
+    for each in ranked:
+        chunk, score, signals = each
+        gain = score * factors.get(chunk.path, 0.0)
+        raised.append(
+            RankedChunk(chunk, score + gain, {**signals, LEARNED: gain}) if gain else each
+        )
+    raised.sort(key=_get_score, reverse=True)
+    return raised
 
 
 def list_file_signals(
     query: Query, candidates: Candidates, ranked: Sequence[RankedChunk], count: int
 ) -> Iterator[FileSignals]:
     """Yield the features of the first files."""
-    best: dict[str, RankedChunk] = {}
-    name_parts: dict[str, float] = {}
-    unit = 0.0
+    files: dict[str, list[RankedChunk]] = {}
     for each in ranked:
-        path, signals = each.chunk.path, each.signals
-        if path not in best and len(best) < count:
-            best[path], name_parts[path] = each, 0.0
-        if path in best and NAME_PARTS in signals:
-            name_parts[path] = max(name_parts[path], signals[NAME_PARTS])
-        unit = max(unit, signals[LEXICAL] + signals[SEMANTIC])
-    unit, top = unit or 1.0, max((each.score for each in best.values()), default=0.0) or 1.0
-    chunk_ids: dict[str, list[int]] = {path: [] for path in best}
-    last_lines: dict[str, int] = dict.fromkeys(best, 0)
-    for number, chunk in candidates.chunks.items():
-        if chunk.path in chunk_ids:
-            chunk_ids[chunk.path].append(number)
-            last_lines[chunk.path] = max(last_lines[chunk.path], chunk.end_line)
+        path = each[0].path
+        if path in files:
+            files[path].append(each)
+        elif len(files) < count:
+            files[path] = [each]
+    unit = max([it[LEXICAL] + it[SEMANTIC] for _, _, it in ranked], default=0.0) or 1.0
+    top = max((own[0].score for own in files.values()), default=0.0) or 1.0
     lexical = candidates.lexical_scores
     lexical_unit = max(lexical.values(), default=0.0) or 1.0
     cosines = candidates.cosines[0] if candidates.cosines else {}
     nearest = max(cosines.values(), default=0.0)
     stem_count = max(1, len(query.stems))
-    for rank, (path, (chunk, score, signals)) in enumerate(best.items(), 1):
-        kind, ids = classify_path(path), chunk_ids[path]
-        scores = sorted((lexical.get(number, 0.0) / lexical_unit for number in ids), reverse=True)
-        near = sorted((cosines.get(number, 0.0) for number in ids), reverse=True)
+    for rank, (path, own) in enumerate(files.items(), 1):
+        (chunk, score, signals), kind = own[0], classify_path(path)
+        ids = [each[0].id for each in own]
+        scores = [score / lexical_unit for score in map(lexical.get, ids, repeat(0.0))]
+        scores.sort(reverse=True)
+        near = sorted(map(cosines.get, ids, repeat(0.0)), reverse=True)
         in_name, coverage = compare_stems(query, kind.name_stems)
         values = (
             math.log(max(score / top, _MIN_RELATIVE_SCORE)),
@@ -156,7 +215,7 @@ def list_file_signals(
             signals.get(FILE_TOTAL, 0.0) / top,
             signals.get(DEFINITION, 0.0) / unit,
             signals.get(NAME_PARTS, 0.0) / unit,
-            name_parts[path] / unit,
+            max([it.get(NAME_PARTS, 0.0) for _, _, it in own]) / unit,
             in_name / max(1, len(kind.name_stems)),
             coverage,
             len(kind.folder_stems & query.stems) / stem_count,
@@ -164,14 +223,6 @@ def list_file_signals(
             kind.factor,
             float(kind.is_code),
             signals.get(EXACT, 0.0) / unit,
-            math.log1p(last_lines[path]),
+            math.log1p(max([each[0].end_line for each in own])),
         )
         yield FileSignals(path, values)
-
-
-def descend(tree: Tree, values: Sequence[float]) -> float:
-    """Return the value of the leaf that the values of a file lead to."""
-    feature, threshold, left, right = tree[0]
-    while feature >= 0:
-        feature, threshold, left, right = tree[left if values[feature] <= threshold else right]
-    return threshold

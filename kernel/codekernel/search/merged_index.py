@@ -16,7 +16,7 @@ from typing import ParamSpec, Self, TypeVar
 
 from codekernel.domain.index import IndexedChunk
 from codekernel.search.filters import NO_FILTERS, Filters
-from codekernel.search.retrieval import SemanticIndex
+from codekernel.search.retrieval import ScoredIds, SemanticIndex
 from codekernel.search.searchable import SearchableCatalog, SearchableStore
 from codekernel.storage.term_counts import FieldTerm, TermCounts, add_term_counts
 
@@ -25,6 +25,17 @@ _ID_BITS = 64
 _HALF = 1 << (_ID_BITS - 1)
 
 MAX_CACHED_PATHS = 16_384
+
+# Two megabytes. A query has some two hundred, and copying one takes four microseconds.
+MAX_ADOPTED_CHUNKS = 4_096
+
+# An index is asked for so many times what each has of the best on average, and for no fewer. Of ten
+# small repositories one or two are asked again, and the others' lists are a third as long.
+SHARE_FACTOR = 2
+MIN_SHARE = 100
+
+# By their ids in all together: chunks of an index, and what became of them.
+_adopted: dict[int, tuple[IndexedChunk, IndexedChunk]] = {}
 
 _get_score = itemgetter(1)
 
@@ -174,11 +185,12 @@ class MergedLexical:
         lexical = [each.store.lexical for each in self.members]
         counts = [ask_member(place, each.count_terms, terms) for place, each in enumerate(lexical)]
         shared = add_term_counts(counts).compute_rarities()
-        found = [
-            (place, ask_member(place, each.search, terms, k, _weigh_terms(shared, own)))
-            for place, (each, own) in enumerate(zip(lexical, counts, strict=True))
-        ]
-        return _merge_scored(found, k)
+        weights = [_weigh_terms(shared, own) for own in counts]
+        return _find_best(
+            range(len(lexical)),
+            lambda place, count: lexical[place].search(terms, count, weights[place]),
+            k,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +207,8 @@ class MergedVectors:
 
     def search(self, query: str, k: int) -> list[tuple[int, float]]:
         """Return the keys of the nearest texts and their cosines, best first."""
-        found = [(place, ask_member(place, each.search, query, k)) for place, each in self.parts]
-        return _merge_scored(found, k)
+        own = dict(self.parts)
+        return _find_best(own, lambda place, count: own[place].search(query, count), k)
 
     def is_missing(self, text_hash: int, max_chunk_chars: int) -> bool:
         """Return whether a text is still to be embedded."""
@@ -262,15 +274,23 @@ def _weigh_terms(shared: Mapping[FieldTerm, float], own: TermCounts) -> dict[Fie
 
 
 def _adopt(place: int, chunks: Iterable[IndexedChunk]) -> list[IndexedChunk]:
-    return [
-        replace(
-            chunk,
-            id=_join(place, chunk.id),
-            text_hash=_join(place, chunk.text_hash),
-            path=_place_path(chunk.path, place),
-        )
-        for chunk in chunks
-    ]
+    """Return the chunks of an index as they are in all together."""
+    if len(_adopted) > MAX_ADOPTED_CHUNKS:
+        _adopted.clear()
+    found: list[IndexedChunk] = []
+    for chunk in chunks:
+        number = _join(place, chunk.id)
+        own, adopted = _adopted.get(number) or (None, None)
+        if own is not chunk or adopted is None:
+            adopted = replace(
+                chunk,
+                id=number,
+                text_hash=_join(place, chunk.text_hash),
+                path=_place_path(chunk.path, place),
+            )
+            _adopted[number] = chunk, adopted
+        found.append(adopted)
+    return found
 
 
 def _join(place: int, number: int) -> int:
@@ -285,20 +305,33 @@ def _split_by_place(numbers: Iterable[int]) -> Iterable[tuple[int, list[int]]]:
     return by_place.items()
 
 
-def _merge_scored(
-    parts: Sequence[tuple[int, Sequence[tuple[int, float]]]], k: int
+def _find_best(
+    places: Collection[int], search: Callable[[int, int], ScoredIds], k: int
 ) -> list[tuple[int, float]]:
-    """Return the best of several lists that are best first."""
-    every = chain.from_iterable(own for _, own in parts)
-    scores = sorted(map(_get_score, every), reverse=True)
-    least = scores[k - 1] if len(scores) > k > 0 else -math.inf
-    best = [
-        (_join(place, number), score)
-        for place, own in parts
-        for number, score in own[: bisect_right(own, -least, key=_get_negative_score)]
-    ]
+    """Return the ``k`` best of what the indexes at these places have, best first.
+
+    Each is asked for its share of them, and for all only if what it kept back may be among them.
+    """
+    share = min(k, max(MIN_SHARE, SHARE_FACTOR * k // max(1, len(places))))
+    found = {place: ask_member(place, search, place, share) for place in places}
+    least = _find_least(found.values(), k)
+    for place, own in found.items():
+        if len(own) == share < k and own[-1][1] >= least:
+            found[place] = ask_member(place, search, place, k)
+    least = _find_least(found.values(), k)
+    best: list[tuple[int, float]] = []
+    for place, own in found.items():
+        count = bisect_right(own, -least, key=_get_negative_score)
+        begin = _join(place, 0)
+        best += [(begin + number, score) for number, score in own[:count]]
     best.sort(key=_get_score, reverse=True)
     return best[:k]
+
+
+def _find_least(lists: Iterable[ScoredIds], k: int) -> float:
+    """Return the score of the last of the ``k`` best; less than any if there are fewer."""
+    scores = sorted(map(_get_score, chain.from_iterable(lists)), reverse=True)
+    return scores[k - 1] if len(scores) >= k > 0 else -math.inf
 
 
 def _get_negative_score(scored: tuple[int, float]) -> float:

@@ -66,14 +66,7 @@ class PhraseMatch(NamedTuple):
 
 def normalize_words(text: str) -> bytes:
     """Return the words of a text in lower case, separated and surrounded by one blank."""
-    return _join_words(_encode_lower(text))
-
-
-def _encode_lower(text: str) -> bytes:
-    return text.lower().encode(errors="replace")
-
-
-def _join_words(lower: bytes) -> bytes:
+    lower = text.lower().encode(errors="replace")
     return b" %b " % b" ".join(lower.translate(_TO_WORDS).split())
 
 
@@ -114,13 +107,15 @@ def _measure(text: str, texts: Mapping[int, str]) -> dict[int, PhraseMatch]:
     rows = [words[begin : begin + WINDOW_WORDS] for begin in range(len(words) - WINDOW_WORDS + 1)]
     windows = [b" %b " % b" ".join(each) for each in rows]
     row, exact = b" %b " % b" ".join(words), " ".join(text.split())
+    # The longest word first: most texts lack it.
+    tried = [sorted([it.decode() for it in each], key=len, reverse=True) for each in rows[::2]]
     matches: dict[int, PhraseMatch] = {}
     for number, candidate in texts.items():
-        lower = _encode_lower(candidate)
+        lower = candidate.lower()
         # Four words in a row have two windows, of which one is even; most texts lack words of each.
-        if not any(all(map(lower.__contains__, each)) for each in rows[::2]):
+        if not any(all(map(lower.__contains__, each)) for each in tried):
             continue
-        normalized = _join_words(lower)
+        normalized = normalize_words(candidate)
         if not any(map(normalized.__contains__, windows[::2])):
             continue
         covered: set[int] = set()

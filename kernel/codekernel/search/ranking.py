@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from operator import eq, itemgetter
 from statistics import pstdev
 from typing import NamedTuple
@@ -123,16 +123,17 @@ def fuse_scores(
     )
     best = max(map(_get_score, candidates.lexical), default=0.0) or 1.0
     lexical_unit = (1 - weight) / best
-    lexical = candidates.lexical_scores
-    semantic = dict.fromkeys(candidates.chunks, 0.0)
+    chunks = candidates.chunks
+    semantic = [0.0] * len(chunks)
     for share, nearest, cosines in zip(
         shares, candidates.semantic, candidates.cosines, strict=True
     ):
-        for number, score in _scale_cosines(nearest, cosines, candidates.chunks).items():
-            semantic[number] += share * score
+        scaled = _scale_cosines(nearest, cosines, chunks)
+        semantic = [sum_ + share * score for sum_, score in zip(semantic, scaled, strict=True)]
+    lexical = map(candidates.lexical_scores.get, chunks, repeat(0.0))
     return {
-        number: (lexical_unit * lexical.get(number, 0.0), score)
-        for number, score in semantic.items()
+        number: (lexical_unit * words, meaning)
+        for number, words, meaning in zip(chunks, lexical, semantic, strict=True)
     }
 
 
@@ -159,18 +160,17 @@ def _split_semantic_weight(
 
 def _scale_cosines(
     nearest: ScoredIds, cosines: Mapping[int, float], chunks: Collection[int]
-) -> dict[int, float]:
-    """Return 1 for the nearest candidate, 0 for the last of the nearest, less for farther ones."""
+) -> list[float]:
+    """Return 1 for the nearest chunk, 0 for the last of the nearest, less for farther ones."""
     least = min(map(_get_score, nearest), default=0.0)
     width = max(map(_get_score, nearest), default=0.0) - least
     if not width:
         # Filters may have taken away what is near.
-        return dict.fromkeys((number for number, _ in nearest if number in chunks), 1.0)
+        near = {number for number, _ in nearest}
+        return [float(number in near) for number in chunks]
     # A text that is still to be embedded counts as the last of the nearest.
-    return {
-        number: max(MIN_SCALED_COSINE, (cosines.get(number, least) - least) / width)
-        for number in chunks
-    }
+    scaled = [(cosine - least) / width for cosine in map(cosines.get, chunks, repeat(least))]
+    return [max(MIN_SCALED_COSINE, it) for it in scaled]
 
 
 def group_by_file(
@@ -319,8 +319,15 @@ def _compute_log_odds(score: float) -> float:
 
 def _sort_by_score(boosted: Sequence[BoostedChunk]) -> list[BoostedChunk]:
     """Sort best first; equal scores by path and place."""
-    by_score = sorted(boosted, key=_get_score, reverse=True)
-    scores = list(map(_get_score, by_score))
-    if any(map(eq, scores, islice(scores, 1, None))):  # seldom: only then is it worth the keys
-        by_score.sort(key=lambda each: (-each[1], each[0].path, each[0].begin))
-    return by_score
+    ordered = sorted(boosted, key=_get_score, reverse=True)
+    scores = list(map(_get_score, ordered))
+    end = 0
+    for begin, is_equal in enumerate(map(eq, scores, islice(scores, 1, None))):
+        if is_equal and begin >= end:  # seldom: only then is it worth the keys
+            end = begin + scores[begin:].count(scores[begin])
+            ordered[begin:end] = sorted(ordered[begin:end], key=_get_place)
+    return ordered
+
+
+def _get_place(boosted: BoostedChunk) -> tuple[str, int]:
+    return boosted[0].path, boosted[0].begin

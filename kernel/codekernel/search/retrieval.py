@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import repeat
+from operator import attrgetter
 from typing import NamedTuple, Protocol
 
 from codekernel.domain.index import IndexedChunk
@@ -42,6 +44,8 @@ MIN_COSINE = 0.4
 MIN_PARALLEL_DOCUMENTS = 50_000
 
 ScoredIds = Sequence[tuple[int, float]]
+
+_get_text_hash = attrgetter("text_hash")
 
 
 class SemanticIndex(Protocol):
@@ -219,11 +223,12 @@ def _assign_cosines(
 ) -> dict[int, float]:
     """Return the cosine of each chunk whose text has one; of those not compared, the largest."""
     by_key = dict(compared)
+    hashes = map(_get_text_hash, chunks.values())
     if len(compared) < scored_count:
-        texts = {number: chunk.text_hash for number, chunk in chunks.items()}
-        return {number: by_key[key] for number, key in texts.items() if key in by_key}
+        pairs = zip(chunks, map(by_key.get, hashes), strict=True)
+        return {number: cosine for number, cosine in pairs if cosine is not None}
     farthest = compared[-1][1]
-    return {number: by_key.get(chunk.text_hash, farthest) for number, chunk in chunks.items()}
+    return dict(zip(chunks, map(by_key.get, hashes, repeat(farthest)), strict=True))
 
 
 def search_indexes(

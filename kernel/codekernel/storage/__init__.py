@@ -13,6 +13,7 @@ Modules, in the order data meets them:
     catalog/                the databases of files, chunks and calls
     term_counts.py          how rare terms are
     lexical_documents.py    what the BM25 index keeps of a chunk: stems, fields and their weights
+    recent_words.py         the words of chunks that were just saved, in memory
     lexical_index.py        the BM25 index
     vectors/                the vectors of an embedding model
     base/                   the table of many repositories in a team's store

@@ -13,12 +13,11 @@ from codekernel.errors import StorageError
 from codekernel.storage.catalog.call_database import CALLS_FILE, find_calls_damage
 from codekernel.storage.catalog.catalog import Catalog
 from codekernel.storage.catalog.rows import connect_catalog
-from codekernel.storage.catalog.writer import check_integrity
+from codekernel.storage.catalog.tables import check_catalog_readable, check_integrity
 from codekernel.storage.engines import CatalogDamaged, translate_sqlite_errors
 from codekernel.storage.index_store import (
     CATALOG_FILE,
     LEXICAL_FOLDER,
-    check_catalog_readable,
     find_misplaced_files,
     list_vectors_folders,
     quarantine_index,

@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from codekernel.errors import StorageError
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.catalog.rows import connect_catalog
-from codekernel.storage.catalog.writer import CATALOG_FORMAT, CatalogWriter
+from codekernel.storage.catalog.tables import check_catalog_readable
+from codekernel.storage.catalog.writer import CatalogWriter
 from codekernel.storage.engines import (
     CatalogDamaged,
     LexicalIndexDamaged,
@@ -24,8 +24,6 @@ from codekernel.storage.engines import (
     is_disk_full,
     is_opened_exclusively,
     is_unwritable,
-    read_user_version,
-    translate_sqlite_errors,
 )
 from codekernel.storage.lexical_index import (
     LexicalIndex,
@@ -73,16 +71,6 @@ _INDEX_FILES = (
     WRITER_LOCK_FILE,
     *(f"{name}{end}" for name in _DATABASES for end in DERIVED_DATABASE_SUFFIXES),
 )
-
-
-def check_catalog_readable(path: Path) -> None:
-    """Check the format of a catalog; raises CatalogDamaged if it cannot be read here."""
-    if not is_usable_file(path):
-        raise CatalogDamaged(f"{path} is not there, or not a file that can be read")
-    with translate_sqlite_errors(path), closing(connect_catalog(path, read_only=True)) as database:
-        version = read_user_version(database)
-    if version != CATALOG_FORMAT:
-        raise CatalogDamaged(f"{path} has format {version}, this codekernel reads {CATALOG_FORMAT}")
 
 
 def find_misplaced_files(folder: Path) -> list[Path]:

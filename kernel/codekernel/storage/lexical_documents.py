@@ -127,11 +127,19 @@ def build_document(document: LexicalDocument, key: str) -> tantivy.Document:
     entry = tantivy.Document()
     entry.add_integer(CHUNK_ID, document.chunk_id)
     entry.add_text(PATH_KEY, key)
-    stems = document.body_stems
-    entry.add_text(BODY, stem_text(document.body) if stems is None else stems)
-    entry.add_text(SYMBOLS, stem_text(document.symbols))
-    entry.add_text(PATH, _stem_path(document.path))
+    for field, stems in stem_document(document).items():
+        entry.add_text(field, stems)
     return entry
+
+
+def stem_document(document: LexicalDocument) -> dict[str, str]:
+    """Return the stems of each field, separated by blanks."""
+    stems = document.body_stems
+    return {
+        BODY: stem_text(document.body) if stems is None else stems,
+        SYMBOLS: stem_text(document.symbols),
+        PATH: _stem_path(document.path),
+    }
 
 
 # All chunks of a file share its path.

@@ -40,8 +40,9 @@ from codekernel.storage.lexical_documents import (
     build_lexical_schema,
     load_stemmer,
 )
+from codekernel.storage.recent_words import NO_RECENT_WORDS, RecentWords, find_average_length
 from codekernel.storage.safe_files import explain_os_error, make_private_parents
-from codekernel.storage.term_counts import FieldTerm, TermCounts
+from codekernel.storage.term_counts import FieldTerm, TermCounts, add_term_counts
 
 
 def hash_path(path: str) -> str:
@@ -50,7 +51,9 @@ def hash_path(path: str) -> str:
     return hashlib.blake2b(raw, digest_size=PATH_KEY_BYTES).hexdigest()
 
 
+# Of what tantivy finds, and of what is made of it.
 _get_score, _get_address = itemgetter(0), itemgetter(1)
+_get_hit_score = itemgetter(1)
 
 CHECKSUM_READ_BYTES = 1024 * 1024
 
@@ -182,6 +185,7 @@ class LexicalIndex:
         self._writable = writable
         self._write_lock = threading.Lock()
         self._writer: tantivy.IndexWriter | None = None
+        self._recent = NO_RECENT_WORDS
 
     @classmethod
     def open(cls, folder: Path, *, writable: bool) -> "LexicalIndex":
@@ -225,6 +229,11 @@ class LexicalIndex:
             for entry in entries:
                 writer.add_document(entry)
 
+    def show(self, removed: Iterable[int], documents: Sequence[LexicalDocument]) -> bool:
+        """Make visible what is committed later; false if it is time for that."""
+        self._recent = self._recent.update(removed, documents, self._read_average_length)
+        return not self._recent.is_full
+
     def commit(self) -> int:
         """Make what was replaced durable and visible; return the number of the commit.
 
@@ -233,6 +242,7 @@ class LexicalIndex:
         with self._borrow_writer() as writer:
             stamp = writer.commit()
             self._require_index().reload()
+            self._recent = NO_RECENT_WORDS
         return stamp
 
     def rollback(self) -> None:
@@ -246,6 +256,7 @@ class LexicalIndex:
             writer.delete_all_documents()
             writer.commit()
             self._require_index().reload()
+            self._recent = NO_RECENT_WORDS
 
     def compact(self) -> None:
         """Wait for running merges, then remove unused files."""
@@ -264,7 +275,8 @@ class LexicalIndex:
         With ``weights`` only the terms that have one count, each so much more.
         """
         found: list[tuple[Occur, Query]] = []
-        for field, stem in product(FIELD_WEIGHTS, stem_terms(terms)):
+        stems = stem_terms(terms)
+        for field, stem in product(FIELD_WEIGHTS, stems):
             weight = FIELD_WEIGHTS[field]
             if weights is not None:
                 weight *= weights.get((field, stem), 0.0)
@@ -272,23 +284,49 @@ class LexicalIndex:
                 term = self._match(field, stem)
                 boosted = term if weight == 1 else Query.boost_query(term, weight)
                 found.append((Occur.Should, boosted))
-        return self._run_query(Query.boolean_query(found), k) if found else []
+        if not found:
+            return []
+        recent, query = self._recent, Query.boolean_query(found)
+        if not recent:
+            return self._run_query(query, k)
+        hits = self._run_query(query, k + len(recent.replaced))
+        hits = [hit for hit in hits if not recent.is_hidden(hit[0])]
+        hits += recent.score(stems, self._count_stems(stems, recent), weights)
+        return sorted(hits, key=_get_hit_score, reverse=True)[:k]
 
     def search_all(self, terms: Sequence[str], k: int) -> list[int]:
         """Return up to ``k`` chunks whose text has every one of ``terms``, in no order."""
-        every = [(Occur.Must, self._match(BODY, stem)) for stem in stem_terms(terms)]
-        if not every:
+        stems = stem_terms(terms)
+        if not stems:
             return []
+        every = [(Occur.Must, self._match(BODY, stem)) for stem in stems]
         query = Query.const_score_query(Query.boolean_query(every), 1.0)
-        return [number for number, _ in self._run_query(query, k)]
+        recent = self._recent
+        hits = self._run_query(query, k + len(recent.replaced))
+        found = [number for number, _ in hits if not recent.is_hidden(number)]
+        return [*recent.find_all(stems), *found][:k]
 
     def count_terms(self, terms: Sequence[str]) -> TermCounts:
         """Return in how many chunks each term stands, by field."""
+        return self._count_stems(stem_terms(terms), self._recent)
+
+    def _count_stems(self, stems: Sequence[str], recent: RecentWords) -> TermCounts:
         with translate_tantivy_errors(self._folder):
             searcher = self._require_index().searcher()
-            found = product(FIELD_WEIGHTS, stem_terms(terms))
+            found = product(FIELD_WEIGHTS, stems)
             chunks = {(field, stem): searcher.doc_freq(field, stem) for field, stem in found}
-            return TermCounts(searcher.num_docs, chunks)
+            committed = TermCounts(searcher.num_docs, chunks)
+        if not recent:
+            return committed
+        return add_term_counts(
+            [committed, TermCounts(len(recent.chunks), recent.count_terms(stems))]
+        )
+
+    def _read_average_length(self, field: str, stems: Iterable[str]) -> float | None:
+        with translate_tantivy_errors(self._folder):
+            searcher = self._require_index().searcher()
+            found = (find_average_length(searcher, self._match(field, stem)) for stem in stems)
+            return next(filter(None, found), None)
 
     def _match(self, field: str, stem: str) -> Query:
         return Query.term_query(self._schema, field, stem, index_option=FREQUENCY_INDEX_OPTION)
@@ -310,7 +348,9 @@ class LexicalIndex:
     @property
     def document_count(self) -> int:
         """Return the number of documents."""
-        return self._require_index().searcher().num_docs
+        recent = self._recent
+        committed = self._require_index().searcher().num_docs
+        return committed - len(recent.replaced) + len(recent.chunks)
 
     def close(self) -> None:
         """Close the index and free its memory; what was not committed is lost."""

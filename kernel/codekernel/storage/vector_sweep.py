@@ -10,7 +10,8 @@ import numpy as np
 
 from codekernel.errors import StorageError
 from codekernel.storage.catalog.catalog import Catalog
-from codekernel.storage.index_store import CATALOG_FILE, check_catalog_readable
+from codekernel.storage.catalog.tables import check_catalog_readable
+from codekernel.storage.index_store import CATALOG_FILE
 from codekernel.storage.safe_files import create_private_file, read_size
 from codekernel.storage.user_data import UserData
 from codekernel.storage.vectors import SHARED_VECTORS_SUFFIX

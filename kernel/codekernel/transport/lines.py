@@ -8,7 +8,12 @@ MemoryChannel connects a kernel in the same process.
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 # A question with a long paste is a few MB. A longer line is discarded while it arrives, so that no
 # peer can fill our memory with one line.

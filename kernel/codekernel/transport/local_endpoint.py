@@ -8,7 +8,6 @@ import os
 import stat
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
 
 from codekernel.errors import EndpointUnavailable
 
@@ -19,8 +18,12 @@ else:
     from codekernel.transport.unix_socket import UnixSocketListener as LocalListener
     from codekernel.transport.unix_socket import connect_unix_socket as connect_local
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # a relay does without
     from pathlib import Path
+    from typing import Protocol
+else:
+    Protocol = object
 
 __all__ = [
     "LocalListener",

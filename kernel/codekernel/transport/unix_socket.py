@@ -8,10 +8,10 @@ import struct
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from codekernel.errors import EndpointUnavailable
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:  # a relay does without
     from pathlib import Path
 

@@ -8,7 +8,6 @@ from support.lark_soak import LarkSoak
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_nothing_is_lost_or_twice_whatever_dies(user_data: Path) -> None:
     result = LarkSoak(user_data, turns=choose_tries(24, 80), chats=3, seed=7, chaos=0.4).run()
     assert result.problems == []

@@ -10,13 +10,14 @@ import mcp_types as types
 import pytest
 from adapters.mcp.test_indexed_repository import toolbox_of
 from codekernel import __version__
-from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex, ignore_progress
+from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.methods import make_methods
 from codekernel.adapters.mcp.protocol import McpError, Message
 from codekernel.adapters.mcp.server import McpServer
 from codekernel.adapters.mcp.tools import McpTools
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ignore_progress
 from codekernel.errors import KernelError
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex, ignore_progress
+from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
 from codekernel.adapters.mcp.methods import compact_schema, make_methods
 from codekernel.adapters.mcp.tools import TOOL_TITLES, McpTools
 from codekernel.adapters.mcp.toolset.calls import format_line_ranges
@@ -16,6 +16,7 @@ from codekernel.adapters.mcp.toolset.search import CHARS_PER_TOKEN, cut_lines, t
 from codekernel.agent.tool import ToolContext
 from codekernel.agent.workspace.journal import ChangeJournal
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ignore_progress
 from codekernel.indexing.index_plan import IndexPlan
 from codekernel.indexing.repository_index import RepositoryIndex
 from codekernel.inference.model_pool import ModelPool
@@ -225,7 +226,7 @@ def test_calls_are_followed_both_ways(call: CallTool) -> None:
 
 
 def test_the_impact_of_a_change_names_callers_by_distance_and_tests(call: CallTool) -> None:
-    for symbol in ("Basket.check", "shop/basket.py:10"):
+    for symbol in ("Basket.check", "shop/basket.py:10", "shop/basket.py:Basket.check"):
         answer = call("calls", symbol=symbol, direction="impact")
         assert "1 call away:\n- Basket.add shop/basket.py:5-7\n2 calls away:\n- sell" in answer
         assert "tests, 1 of 1 with any evidence, strongest first:" in answer
@@ -236,6 +237,8 @@ def test_the_impact_of_a_change_names_callers_by_distance_and_tests(call: CallTo
     assert "- test_a_sale tests/test_sale.py:4-5 (1 call away" in whole
     outside = call("calls", symbol="shop/sale.py:1", direction="impact", fails=True)
     assert outside == "shop/sale.py:1 is in no definition. The nearest is sell shop/sale.py:4-6."
+    unnamed = call("calls", symbol="shop/sale.py:sel", direction="impact", fails=True)
+    assert unnamed == "shop/sale.py defines no sel. Did you mean sell?"
 
 
 def test_history_says_which_commits_made_lines_and_why(call: CallTool) -> None:
@@ -244,7 +247,8 @@ def test_history_says_which_commits_made_lines_and_why(call: CallTool) -> None:
     assert answer[1].endswith("Ada: shop: allow gifts (lines 10)")
     assert answer[2] == "  A price of nothing is a gift."
     assert answer[3].endswith("Ada: shop: add a basket")
-    assert call("history", place="Basket.check").startswith("shop/basket.py:9-11: 2 commits")
+    for place in ("Basket.check", "shop/basket.py:Basket.check"):
+        assert call("history", place=place).startswith("shop/basket.py:9-11: 2 commits")
     assert call("history", place="shop/prices.py").startswith("shop/prices.py: 1 commits")
 
 

@@ -5,6 +5,7 @@ import { on } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import readline from 'node:readline';
+import { after } from 'node:test';
 import { chromium } from 'playwright-core';
 
 import { collectProblems, TIMEOUT_MS } from './desktop.js';
@@ -77,15 +78,28 @@ export async function makePairingAddress(place) {
   return String(/^Open (\S+)$/m.exec(printed)?.[1]);
 }
 
+/** @type {Promise<import('playwright-core').Browser> | undefined} */
+let browser;
+
+/** Starting one takes seconds; what one phone keeps no other sees, because contexts share nothing. */
+function shareBrowser() {
+  browser ??= chromium.launch({ executablePath: chromiumProgram(), args: FLAGS });
+  return browser;
+}
+
+after(async () => {
+  const launched = await browser;
+  await launched?.close();
+});
+
 /**
- * A browser of its own, of a phone's size unless told otherwise.
+ * A phone: its cookies, caches and size are its own.
  *
  * @param {import('node:test').TestContext} t
  * @param {{ viewport?: { width: number, height: number }, userAgent?: string }} [options]
  */
 export async function launchPhone(t, { viewport = PHONE, userAgent } = {}) {
-  const program = await chromium.launch({ executablePath: chromiumProgram(), args: FLAGS });
-  t.after(() => program.close());
+  const program = await shareBrowser();
   const isPhone = viewport.width < 600;
   const context = await program.newContext({
     viewport,
@@ -94,6 +108,7 @@ export async function launchPhone(t, { viewport = PHONE, userAgent } = {}) {
     deviceScaleFactor: isPhone ? 2 : 1,
     ...(userAgent && { userAgent }),
   });
+  t.after(() => context.close());
   const page = await context.newPage();
   page.setDefaultTimeout(TIMEOUT_MS);
   /** @type {string[]} */

@@ -96,7 +96,7 @@ export function mount(main, shell, { repoName = '' }) {
     if (!repoName) return noRepository();
     const instead = insteadOfTabs(session);
     if (instead) return instead;
-    return html`${banner(session)}
+    return html`${banner(session, watch)}
     ${tabList(current ?? 'search', runningTurns(repoName).length, showTab)}
     ${TABS.map(
       (tab) =>
@@ -183,6 +183,7 @@ export function mount(main, shell, { repoName = '' }) {
 
   session.onChange(draw);
   session.onChange(shell.draw);
+  watch.onChange(draw);
   watch.onChange(shell.draw);
   const ends = [onKernelState(draw), onRunning(draw), onRunning(shell.draw)];
 

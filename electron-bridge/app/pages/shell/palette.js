@@ -99,7 +99,7 @@ class Palette {
       <ul class="palette-list" id="palette-list" role="listbox" aria-label=${t('palette.title')}>
         ${items.map((item, index) => this.#row(item, index))}
       </ul>
-      ${items.length === 0 ? html`<p class="muted">${t('palette.none')}</p>` : nothing}
+      ${items.length === 0 ? html`<p class="muted">${t(this.repoName ? 'palette.none' : 'palette.none.repos')}</p>` : nothing}
     </div>`;
   }
 

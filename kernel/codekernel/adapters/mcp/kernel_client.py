@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 
 from codekernel import __version__
-from codekernel.adapters.indexed_repository import ProgressCallback, ignore_progress
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.protocol import Message, Params
 from codekernel.adapters.mcp.server import McpMethod
@@ -18,6 +17,7 @@ from codekernel.client.link_channel import LinkChannel
 from codekernel.client.mcp_relay_state import McpRelayState
 from codekernel.client.relay import Connect, KernelLink, make_attach_line
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ProgressCallback, ignore_progress
 from codekernel.errors import Cancelled, KernelUnavailable, RefusedByKernel
 
 # How soon a call that waits notices that it is cancelled.

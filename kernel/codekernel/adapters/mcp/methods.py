@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, unquote
 
-from codekernel.adapters.indexed_repository import ProgressCallback, dump_index_status
+from codekernel.adapters.indexed_repository import dump_index_status
 from codekernel.adapters.mcp.protocol import INVALID_PARAMS, McpError, Message, Params
 from codekernel.adapters.mcp.repositories import REPO_FIELD, McpRepositories
 from codekernel.adapters.mcp.server import McpMethod
@@ -20,6 +20,7 @@ from codekernel.adapters.mcp.tools import FIRST_TOOL, TOOL_TITLES, McpTools
 from codekernel.agent.tool_policy import ToolError
 from codekernel.agent.tools.file_access import load_text_file
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ProgressCallback
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.errors import WrongParam
 from codekernel.masking.masker import mask_secrets

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex, ProgressCallback
+from codekernel.adapters.indexed_repository import IndexedRepository, OpenedIndex
 from codekernel.adapters.mcp.tools import McpTools
 from codekernel.adapters.mcp.toolset.search import (
     MAX_BUDGET_TOKENS,
@@ -21,11 +21,12 @@ from codekernel.adapters.mcp.toolset.search import (
     build_query,
     format_page,
 )
-from codekernel.agent.code_queries import strip_scheme
 from codekernel.agent.registry import decode_arguments
 from codekernel.agent.tool import ToolOutcome, make_failure, make_success
 from codekernel.domain.concurrency import CancelToken
 from codekernel.domain.index import Hit, Repo
+from codekernel.domain.progress import ProgressCallback
+from codekernel.domain.untrusted_text import strip_scheme
 from codekernel.errors import Cancelled, KernelError, WrongParam
 from codekernel.runtime.repo_folders import register_folder
 from codekernel.runtime.repository_search import search_repos, select_repositories

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from codekernel.adapters.mcp.protocol import Message, Params
-from codekernel.agent.code_queries import strip_scheme
+from codekernel.domain.untrusted_text import strip_scheme
 
 # Of the requests that the server sends; a client's own ids are never of this form.
 _ID_PREFIX = "codekernel-roots-"

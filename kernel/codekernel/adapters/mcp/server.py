@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from codekernel.adapters.indexed_repository import ProgressCallback, ignore_progress
 from codekernel.adapters.mcp import protocol
 from codekernel.adapters.mcp.protocol import McpError, Message, Params
 from codekernel.adapters.mcp.roots import RootsFollower
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ProgressCallback, ignore_progress
 from codekernel.domain.untrusted_text import escape_json
 from codekernel.errors import Cancelled, KernelError, KernelUnavailable, RefusedByKernel
 from codekernel.transport.lines import Line, OversizedLine

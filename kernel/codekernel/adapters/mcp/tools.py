@@ -4,8 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from codekernel.adapters import indexed_repository
-from codekernel.adapters.indexed_repository import IndexedRepository, ProgressCallback
+from codekernel.adapters.indexed_repository import IndexedRepository
 from codekernel.adapters.mcp.toolset.ask import TurnStarter, make_ask_tool
 from codekernel.adapters.mcp.toolset.calls import CALLS_TOOL, HISTORY_TOOL, SYMBOLS_TOOL
 from codekernel.adapters.mcp.toolset.files import GREP_TOOL, READ_TOOL, make_files_tool
@@ -20,6 +19,7 @@ from codekernel.agent.tool import ToolContext, ToolOutcome
 from codekernel.agent.tool_policy import ToolLimits
 from codekernel.agent.tools import index_search
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ProgressCallback, ignore_progress
 from codekernel.errors import KernelError
 from codekernel.storage.catalog.catalog import Catalog
 
@@ -59,7 +59,7 @@ class McpTools:
     def make_registry(
         self,
         cancel: CancelToken | None = None,
-        report: ProgressCallback = indexed_repository.ignore_progress,
+        report: ProgressCallback = ignore_progress,
     ) -> ToolRegistry:
         """Return the tools for one call, which reports its progress.
 

@@ -10,14 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import jwt
 
 from codekernel.adapters.team.rights import OidcProvider, PathRules, RightsFile, TeamRights
 from codekernel.adapters.team.tokens import TokenFile
 from codekernel.domain.untrusted_text import parse_json
 from codekernel.errors import NetworkError
-from codekernel.llm.http_client import make_http_client
 
 # Asymmetric ones alone: with HS256 a public key would be a password.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA")
@@ -27,7 +25,7 @@ KEYS_SECONDS, UNKNOWN_KEY_SECONDS = 600.0, 30.0
 
 LEEWAY_SECONDS = 30
 
-_TIMEOUTS = httpx.Timeout(5.0)
+_TIMEOUT_SECONDS = 5.0
 
 
 class OidcVerifier:
@@ -76,10 +74,14 @@ class OidcVerifier:
             return self._keys.get(key_id)
 
     def _fetch_keys(self) -> dict[str, jwt.PyJWK]:
+        import httpx  # noqa: PLC0415 - where there is a provider
+
+        from codekernel.llm.http_client import make_http_client  # noqa: PLC0415
+
         place = self.provider.jwks
         try:
             if "://" in place:
-                with make_http_client(_TIMEOUTS) as client:
+                with make_http_client(httpx.Timeout(_TIMEOUT_SECONDS)) as client:
                     content = client.get(place).raise_for_status().content
             else:
                 content = Path(place).read_bytes()

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from codekernel.adapters.indexed_repository import ProgressCallback
 from codekernel.adapters.mcp.methods import compact_schema
 from codekernel.adapters.mcp.protocol import INVALID_PARAMS, McpError, Message, Params
 from codekernel.adapters.mcp.server import McpMethod
@@ -18,6 +17,7 @@ from codekernel.agent.registry import ToolRegistry
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolPermission
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ProgressCallback
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.masking.masker import mask_secrets
 from codekernel.protocol.tool_schema import NonNegativeInt, limit_number

@@ -81,10 +81,10 @@ def run_related(args: argparse.Namespace) -> int:
 def _name_place(args: argparse.Namespace) -> str:
     """Return the place with a path from here as one of the repository, if it is a file here."""
     place: str = args.place
-    path, colon, lines = place.rpartition(":")
-    name, rest = (path, colon + lines) if path and lines[:1].isdigit() else (place, "")
-    file = Path(name)
-    return f"{os.path.abspath(file)}{rest}" if file.exists() else place  # noqa: PTH100 - a link keeps its name
+    for end in (len(place), *(at for at, letter in enumerate(place) if letter == ":")):
+        if end and Path(place[:end]).exists():
+            return f"{os.path.abspath(place[:end])}{place[end:]}"  # noqa: PTH100 - a link keeps its name
+    return place
 
 
 def _ask(

@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from codekernel import __version__
-from codekernel.adapters.acp.agent_process import find_program
-from codekernel.agent.session_store import UnknownSessionFormat, parse_session
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line
 from codekernel.cli.process import ExitCode
@@ -22,10 +20,7 @@ from codekernel.conversation.turn_store import read_journal
 from codekernel.errors import KernelError, StorageError
 from codekernel.inference.providers import detect_hardware
 from codekernel.protocol import PROTOCOL_VERSION
-from codekernel.remote.model_trial import try_model
-from codekernel.remote.remote_models import RemoteModels
 from codekernel.settings.live import LiveSettings
-from codekernel.sharing.team import Team
 from codekernel.storage import index_examination, quarantine
 from codekernel.storage.conversation_files import ConversationFiles
 from codekernel.storage.quarantine import is_irregular, is_quarantined
@@ -125,6 +120,8 @@ def _check_conversations(folder: Path) -> Iterator[UserFileFinding]:
 
 
 def _check_sessions(folder: Path) -> Iterator[UserFileFinding]:
+    from codekernel.agent.session_store import UnknownSessionFormat, parse_session  # noqa: PLC0415 - what agents need
+
     for path in _list_entries(folder, ".json"):
         try:
             _, is_whole = parse_session(path.stem, read_regular(path))
@@ -296,6 +293,10 @@ def _examine_settings(user_data: UserData, vault: Vault) -> Iterator[CheckResult
     current = settings.current
     configs, models = len(current.embedding_configs), len(current.generation_models)
     yield False, f"settings: {configs} embedding configs, {models} chat models"
+    if not current.agents:
+        return
+    from codekernel.adapters.acp.agent_process import find_program  # noqa: PLC0415 - asyncio
+
     for agent in current.agents:
         try:
             yield False, f"agent {agent.name}: {find_program(agent, {**os.environ, **agent.env})}"
@@ -308,6 +309,8 @@ def _examine_sharing(user_data: UserData, vault: Vault) -> Iterator[CheckResult]
     if not sharing.store:
         yield False, "sharing: nothing is shared with a team"
         return
+    from codekernel.sharing.team import Team  # noqa: PLC0415 - numpy, for who shares
+
     problem = Team(user_data, lambda: sharing, ApiKeys(vault).get, os.environ).try_store()
     yield bool(problem), f"sharing: {problem or f'{sharing.store} works, {sharing.mode.value}'}"
 
@@ -318,6 +321,10 @@ def _examine_remote_models(user_data: UserData, vault: Vault) -> Iterator[CheckR
     remote = [model for model in settings.local_models if model.remote]
     if not remote:
         return
+    from codekernel.remote.model_trial import try_model  # noqa: PLC0415 - as Team
+    from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415
+    from codekernel.sharing.team import Team  # noqa: PLC0415
+
     team = Team(user_data, lambda: settings.sharing, ApiKeys(vault).get, os.environ)
     models = RemoteModels(user_data, ApiKeys(vault).get, team.get_served_models)
     for model in remote:

@@ -13,19 +13,13 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 from codekernel.adapters.chat.bindings import CODE_LIFETIME_SECONDS, ChatBindings
-from codekernel.adapters.chat.repository_queries import RepositoryQueries
 from codekernel.adapters.hub.certificate import TlsFiles, open_own_certificate
 from codekernel.adapters.hub.database import HubDatabase
 from codekernel.adapters.hub.devices import CODE_TTL_SECONDS, AddressRules, DeviceRegistry, Pairing
-from codekernel.adapters.hub.joining import HubAddress, MachineJoiner
 from codekernel.adapters.hub.running_hub import RunningHub, render_qr_code
 from codekernel.adapters.hub.server import HubPort
 from codekernel.adapters.hub.service import ChatAdapter, HubService
-from codekernel.adapters.lark.adapter import LarkAdapter
-from codekernel.adapters.lark.api import LarkApi
 from codekernel.adapters.static_pages import StaticPages, find_pages_folder
-from codekernel.adapters.telegram.adapter import TelegramAdapter
-from codekernel.adapters.telegram.followed_chats import TelegramOptions
 from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.model_selection import load_settings
 from codekernel.cli.output.terminal import print_line, print_notice, write_lines
@@ -199,6 +193,8 @@ def _revoke(args: argparse.Namespace, user_data: UserData) -> int:
 
 
 def _join(args: argparse.Namespace, user_data: UserData) -> int:
+    from codekernel.adapters.hub.joining import HubAddress, MachineJoiner  # noqa: PLC0415 - for this action
+
     address = HubAddress.from_url(args.url, args.fingerprint or "")
     name = _MACHINE_KEY_NAME.format(url=args.url.rstrip("/"))
 
@@ -234,6 +230,10 @@ def open_chats(
     """Return the chats that the settings ask for; one without its secret is left out, and told."""
     chats: list[ChatAdapter] = []
     if settings.telegram.enabled:
+        from codekernel.adapters.chat.repository_queries import RepositoryQueries  # noqa: PLC0415 - for bots
+        from codekernel.adapters.telegram.adapter import TelegramAdapter  # noqa: PLC0415
+        from codekernel.adapters.telegram.followed_chats import TelegramOptions  # noqa: PLC0415
+
         try:
             token = read_secret(user_data, TELEGRAM_KEY_NAME)
         except ApiKeyNotFound:
@@ -244,6 +244,10 @@ def open_chats(
             )
             chats.append(TelegramAdapter(database, options, RepositoryQueries(user_data, connect)))
     if settings.lark.enabled:
+        from codekernel.adapters.chat.repository_queries import RepositoryQueries  # noqa: PLC0415 - for bots
+        from codekernel.adapters.lark.adapter import LarkAdapter  # noqa: PLC0415
+        from codekernel.adapters.lark.api import LarkApi  # noqa: PLC0415
+
         try:
             secret = read_secret(user_data, LARK_KEY_NAME)
         except ApiKeyNotFound:

@@ -4,8 +4,9 @@ This process carries lines between stdin and stdout and the kernel, or answers a
 over HTTP with what the kernel answers.
 """
 
+from __future__ import annotations
+
 import os
-from typing import TYPE_CHECKING, NoReturn
 
 from codekernel.cli.kernel_finder import KernelFinder
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals, run_and_exit
@@ -16,11 +17,13 @@ from codekernel.errors import InvalidPath
 from codekernel.storage.user_data_folder import open_folder
 from codekernel.transport.descriptors import claim_stdio
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from typing import NoReturn
 
 
-def run_mcp(args: "argparse.Namespace") -> int:
+def run_mcp(args: argparse.Namespace) -> int:
     """Serve until stdin ends or a signal comes; end the process. Raises KernelError."""
     if args.http is None:
         return relay_mcp(args.repo, args.user_data, standalone=args.standalone)

@@ -71,7 +71,7 @@ MAX_COMMITS = 200
 class GetImpact(Message, frozen=True, tag="getImpact"):
     """Follow the callers of a file, of lines, or of a name; an addition to the document.
 
-    ``place``: FILE, FILE:LINE, FILE:FIRST-LAST, a name, or Class.name.
+    ``place``: FILE, FILE:LINE, FILE:FIRST-LAST, FILE:NAME, a name, or Class.name.
     """
 
     place: str

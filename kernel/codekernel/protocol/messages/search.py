@@ -330,6 +330,7 @@ class GetIndexStatusReply(ReplyData, frozen=True):
     trouble: str
     paused: bool
     notice: str
+    cause: str
     # Remote models that wait for ``allowEndpoint``; left out if there are none.
     asks: list[EndpointAskEntry] | UnsetType = UNSET
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from codekernel.errors import StorageError
 from codekernel.storage.base.base_rows import (
@@ -26,8 +27,7 @@ from codekernel.storage.base.base_rows import (
     VECTOR,
 )
 from codekernel.storage.vectors.in_memory_vectors import normalize_rows
-from codekernel.storage.vectors.lance_table import READ_AHEAD_VARIABLE
-from codekernel.storage.vectors.lancedb_import import import_lancedb
+from codekernel.storage.vectors.lancedb_import import READ_AHEAD_VARIABLE, import_lancedb
 
 TABLE_NAME = "chunks"
 
@@ -100,8 +100,6 @@ class BaseTableWriter:
 
     def fill(self, schema: Any, batches: Iterator[Any]) -> None:
         """Replace all rows, in one commit. Raises BaseTableError, or what ``batches`` raises."""
-        import pyarrow as pa  # noqa: PLC0415  # slow to import
-
         reader = pa.RecordBatchReader.from_batches(schema, batches)
         mode = "overwrite" if self._find_table() else "create"
         with _translate_errors():

@@ -2,8 +2,8 @@
 
 Modules, in the order data meets them:
 
-    writer.py          tables of the catalog; its one connection that writes
-    batch.py           a batch of changes to it
+    tables.py          tables of the catalog, and what is checked when it is opened
+    writer.py          its one connection that writes, in batches
     rows.py            connections, rows and values; what readers have cached
     catalog.py         queries of the catalog
     catalog_copy.py    a copy of a catalog for another machine

@@ -18,7 +18,7 @@ from codekernel.storage.catalog.rows import (
     decode_stored_path,
     decompress_text,
 )
-from codekernel.storage.catalog.writer import CATALOG_FORMAT, create_tables
+from codekernel.storage.catalog.tables import CATALOG_FORMAT, create_tables
 from codekernel.storage.engines import CatalogDamaged, read_user_version, translate_sqlite_errors
 from codekernel.storage.page_checksums import PageChecksums
 

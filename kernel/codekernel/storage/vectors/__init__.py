@@ -4,7 +4,10 @@ Modules, in the order data meets them:
 
     in_memory_vectors.py   quantization; blocks of vectors in memory; nearest-neighbour search
     lancedb_import.py      LanceDB without what nobody uses
-    lance_table.py         the rows on disk and their fingerprints
+    lance_rows.py          the rows on disk
+    lance_worker.py        the process in which LanceDB writes and reads them
+    lance_process.py       starts it, and hands it one step after another
+    lance_table.py         an open table and the fingerprints of its rows
     vector_table.py        both together: open, add, search, compact, repair
     snapshot_files.py      where snapshots lie, and whether they are quick to read
     vector_snapshot.py     the vectors in a file that is read without LanceDB

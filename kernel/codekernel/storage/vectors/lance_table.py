@@ -1,11 +1,12 @@
-"""A LanceDB table of keys and vectors on disk, and a fingerprint (checksum) for each row."""
+"""A LanceDB table of keys and vectors on disk, and a fingerprint (checksum) for each row.
+
+LanceDB itself runs in a process of its own (lance_process.py): its libraries and what its allocator
+keeps are 200 MB, which a kernel that has indexed would not get rid of.
+"""
 
 import hashlib
-import os
-import time
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,11 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from codekernel.errors import StorageError
-from codekernel.storage.engines import VectorsDamaged, translate_lance_errors
 from codekernel.storage.safe_files import (
     is_usable_file,
-    is_usable_tree,
-    make_private_parents,
     translate_os_errors,
     write_bytes_atomically,
 )
@@ -28,7 +26,7 @@ from codekernel.storage.vectors.in_memory_vectors import (
     Int64Array,
     find_in_sorted,
 )
-from codekernel.storage.vectors.lancedb_import import import_lancedb
+from codekernel.storage.vectors.lance_process import call_lance
 
 FINGERPRINTS_FILE = "rows.sums"
 
@@ -102,138 +100,65 @@ def _make_weights(count: int) -> Fingerprints:
 
 HalfArray: TypeAlias = npt.NDArray[np.float16]
 
-TABLE_NAME = "rows"
-
-TABLE_METADATA = {b"codekernel": b"vectors-1"}
-
-# A predicate of so many keys deletes in 0.15 s of CPU from 400,000 rows; longer ones gain nothing.
-DELETE_BATCH_SIZE = 20_000
-
-# Zero would do, but LanceDB warns of readers in other processes, which there are not.
-MAX_VERSION_AGE = timedelta(milliseconds=1)
-
-# What LanceDB may have read ahead of itself. With its own 2 GB it reads a whole file at once: a
-# compaction of 660,000 rows then took 361 MB at its peak, and with 16 MB 132, at the same CPU.
-READ_AHEAD_VARIABLE = ("LANCE_DEFAULT_IO_BUFFER_SIZE", str(16 * 1024 * 1024))
-
 
 class LanceTable:
-    """An open table; one thread at a time."""
+    """An open table; one thread at a time.
 
-    def __init__(self, folder: Path, table: Any, dimensions: int, *, is_new: bool = False) -> None:
+    A step on which the process of LanceDB ends is done again by the next one. What was committed
+    without our hearing of it is then there twice, as after a kill, and is found as such.
+    """
+
+    def __init__(self, folder: Path, dimensions: int, *, is_new: bool = False) -> None:
         self._folder = folder
-        self._table = table
         self.dimensions, self.is_new = dimensions, is_new
         self.fingerprints = FingerprintFile(folder)
 
     @classmethod
     def open(cls, folder: Path, dimensions: int) -> "LanceTable":
         """Open the table, or make it; raises VectorsDamaged if it cannot be used."""
-        database = _connect(folder)
-        with translate_lance_errors(folder):
-            schema = _build_rows(np.empty(0, np.int64), np.empty((0, dimensions))).schema
-            if not any(folder.iterdir()):
-                table = database.create_table(TABLE_NAME, schema=schema)
-                return cls(folder, table, dimensions, is_new=True)
-            table = database.open_table(TABLE_NAME)
-            ours = table.schema.equals(schema, check_metadata=True)
-        if not ours:
-            raise VectorsDamaged(
-                f"The table in {folder} is not one of {dimensions} numbers a row in this format."
-            )
-        return cls(folder, table, dimensions)
+        is_new = call_lance(folder, dimensions, "open")
+        return cls(folder, dimensions, is_new=is_new)
 
     def __len__(self) -> int:
-        with translate_lance_errors(self._folder):
-            count: int = self._table.count_rows()
+        count: int = self._call("count_rows")
         return count
 
     def iterate_batches(self) -> Iterator[tuple[Int64Array, HalfArray, Fingerprints]]:
         """Yield all rows, some hundreds or thousands at a time; raises VectorsDamaged."""
-        with translate_lance_errors(self._folder):
-            for batch in self._table.search().select(["key", "vector"]).to_batches():
-                # A copy, for a view of the keys would hold the whole batch in memory.
-                keys = batch.column("key").to_numpy().copy()
-                numbers = batch.column("vector").flatten().to_numpy(zero_copy_only=False)
-                vectors = numbers.reshape(len(keys), self.dimensions)
-                yield keys, vectors, compute_fingerprints(keys, vectors)
+        place = 0
+        while batch := self._call("read_batch", place):
+            keys, vectors = batch
+            yield keys, vectors, compute_fingerprints(keys, vectors)
+            place += 1
 
     def add(self, keys: Int64Array, vectors: AnyFloatArray) -> None:
         """Add rows in one commit, after their fingerprints."""
         numbers = np.ascontiguousarray(vectors, dtype=np.float16)
         self.fingerprints.add(compute_fingerprints(keys, numbers))
-        with translate_lance_errors(self._folder):
-            self._table.add(_build_rows(keys, numbers))
+        self._call("add", keys, numbers)
 
     def delete(self, keys: Int64Array) -> None:
         """Delete every row of these keys, in as many commits as it takes."""
-        for start in range(0, len(keys), DELETE_BATCH_SIZE):
-            self._delete_where_in("key", keys[start : start + DELETE_BATCH_SIZE])
+        self._call("delete", keys)
 
     def delete_duplicates(self) -> None:
         """Delete all but the first row of each key."""
-        with translate_lance_errors(self._folder):
-            found = self._table.search().select(["key"]).with_row_id(True).to_arrow()  # noqa: FBT003
-        keys, rows = found["key"].to_numpy(), found["_rowid"].to_numpy()
-        _, first = np.unique(keys, return_index=True)
-        repeats = np.delete(rows, first)
-        # Only a commit for all of them leaves the remaining row numbers as they are.
-        if len(repeats):
-            self._delete_where_in("_rowid", repeats)
+        self._call("delete_duplicates")
 
     def compact(self) -> None:
         """Merge small files into large ones, and remove what only older versions need."""
-        with translate_lance_errors(self._folder):
-            self._optimize()
-            # It commits twice, and on a fast disk the first commit, which holds all the old files,
-            # is too young to be removed.
-            if self.count_versions() > 1:
-                time.sleep(MAX_VERSION_AGE.total_seconds())
-                self._optimize()
-
-    def _optimize(self) -> None:
-        # Unverified files are of adds that a crash interrupted: no other process writes here.
-        self._table.optimize(cleanup_older_than=MAX_VERSION_AGE, delete_unverified=True)
+        self._call("compact")
 
     def count_versions(self) -> int:
         """Count the versions on disk."""
-        with translate_lance_errors(self._folder):
-            return len(self._table.list_versions())
+        count: int = self._call("count_versions")
+        return count
 
-    def _delete_where_in(self, column: str, values: "np.ndarray[Any, Any]") -> None:
-        with translate_lance_errors(self._folder):
-            self._table.delete(f"{column} IN ({','.join(map(str, values.tolist()))})")
+    def _call(self, step: str, *arguments: Any) -> Any:
+        return call_lance(self._folder, self.dimensions, step, *arguments)
 
 
 def read_dimensions(folder: Path) -> int:
     """Return the dimensions of the table; raises VectorsDamaged."""
-    database = _connect(folder)
-    with translate_lance_errors(folder):
-        schema = database.open_table(TABLE_NAME).schema
-        dimensions: int = getattr(schema.field("vector").type, "list_size", 0)
+    dimensions: int = call_lance(folder, 0, "read_dimensions")
     return dimensions
-
-
-def _connect(folder: Path) -> Any:
-    """Return LanceDB's database in a folder; raises VectorsDamaged."""
-    os.environ.setdefault(*READ_AHEAD_VARIABLE)
-    lancedb = import_lancedb()
-    if not is_usable_tree(folder):  # LanceDB would block on a pipe
-        raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")
-    with translate_lance_errors(folder):
-        make_private_parents(folder)
-        return lancedb.connect(str(folder))
-
-
-def _build_rows(keys: Int64Array, vectors: AnyFloatArray) -> Any:
-    """Return rows of the table in Arrow's format."""
-    import pyarrow as pa  # noqa: PLC0415  # slow to import
-
-    numbers = pa.array(vectors.astype(np.float16, copy=False).reshape(-1))
-    dimensions = vectors.shape[1]
-    fields = [
-        pa.field("key", pa.int64(), nullable=False),
-        pa.field("vector", pa.list_(pa.float16(), dimensions), nullable=False),
-    ]
-    columns = [pa.array(keys, pa.int64()), pa.FixedSizeListArray.from_arrays(numbers, dimensions)]
-    return pa.table(columns, schema=pa.schema(fields, metadata=TABLE_METADATA))

@@ -54,7 +54,7 @@ export function mountIndex(container, page) {
           <h2 class="index-sentence">${sentence(watch)}</h2>
           ${pauseButton(Boolean(status.paused), status.state)}
         </div>
-        ${status.trouble ? errorNotice(status.trouble) : nothing} ${bars(watch)}
+        ${hasNotice(status) ? errorNotice(status.trouble) : nothing} ${bars(watch)}
         ${status.notice ? html`<p class="faint index-notice">${status.notice}</p>` : nothing}
         <p class="faint index-watching">${watching(status.watching)}</p>
       </section>
@@ -125,6 +125,11 @@ export function mountIndex(container, page) {
       isShown = false;
     },
   };
+}
+
+/** What the banner above the tabs says is not said again. @param {import('./progress.js').Status} status */
+function hasNotice({ trouble, cause }) {
+  return trouble !== '' && cause !== 'full-disk';
 }
 
 /** @param {string} text */

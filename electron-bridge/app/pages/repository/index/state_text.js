@@ -40,7 +40,7 @@ export function sentence({ status, progress }) {
     waiting: status.filesWaiting,
     percent: formatPercent(progress?.overall ?? 0),
   };
-  const text = t(`index.state.${known(status.state)}`, values);
+  const text = t(`index.state.${status.cause || known(status.state)}`, values);
   const left = isQuiet(status) || status.state === 'paused' ? null : secondsLeft(status);
   return !left ? text : `${text} ${t('index.left', { time: formatDuration(left) })}`;
 }
@@ -52,6 +52,7 @@ export function sentence({ status, progress }) {
 function lineWith({ status, failure, session }, share) {
   if (!session.isPrepared) return t(`line.${session.now.state}`);
   if (!status) return failure ? t('line.unknown') : t('line.asking');
+  if (status.cause) return t(`line.${status.cause}`);
   if (status.trouble && status.state !== 'read-only') return t('line.trouble');
   const percent = formatPercent(share);
   if (status.state === 'idle') return t('line.idle', { count: status.files });

@@ -64,6 +64,16 @@ export class StatusWatch {
     this.#schedule();
   }
 
+  /** Have the kernel try now what it would try again later. */
+  async retry() {
+    try {
+      await kernel.pauseIndexing({ paused: Boolean(this.status?.paused) });
+    } catch (failure) {
+      this.failure = failure;
+    }
+    await this.refresh();
+  }
+
   /** The repository is gone. */
   end() {
     clearTimeout(this.#timer);

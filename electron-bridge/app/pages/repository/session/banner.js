@@ -26,8 +26,11 @@ export function insteadOfTabs(session) {
   </div>`;
 }
 
-/** @param {Session} session */
-export function banner(session) {
+/**
+ * @param {Session} session
+ * @param {import('../index/status_watch.js').StatusWatch} watch
+ */
+export function banner(session, watch) {
   const { state, failure } = session.now;
   const kernel = kernelState();
   if (kernel.state === 'failed' || kernel.state === 'stopped') return nothing; // the shell says so
@@ -38,6 +41,7 @@ export function banner(session) {
     return notice('failure', t('session.lost'), failure, retryButton(session));
   }
   if (state === 'crashed') return notice('warn', t('session.crashed'), failure, spinner());
+  if (watch.status?.cause === 'full-disk') return fullDiskNotice(watch);
   return nothing;
 }
 
@@ -70,6 +74,19 @@ function retryButton(session) {
   return html`<button class="button small" type="button" @click=${() => session.open()}>
     ${t('act.retry')}
   </button>`;
+}
+
+/** @param {import('../index/status_watch.js').StatusWatch} watch */
+function fullDiskNotice(watch) {
+  return html`<div class="notice warn session-banner" role="alert" title=${watch.status?.trouble}>
+    <div class="notice-body">
+      <p class="notice-title">${t('session.fullDisk')}</p>
+      <p class="notice-detail">${t('session.fullDisk.advice')}</p>
+    </div>
+    <button class="button small" type="button" @click=${() => watch.retry()}>
+      ${t('act.retry')}
+    </button>
+  </div>`;
 }
 
 function spinner() {

@@ -18,6 +18,8 @@ export const indexEn = {
   'line.embedding': 'Embedding, {percent}',
   'line.paused': 'Indexing paused, {percent}',
   'line.trouble': 'The index has an error',
+  'line.full-disk': 'The disk is full',
+  'line.damage': 'The index was damaged and is rebuilt…',
   'line.read-only': 'Another program writes the index',
 
   'index.asking': 'Reading the index status…',
@@ -29,6 +31,8 @@ export const indexEn = {
     'All files are found by their words. Vectors for their meaning are being made.',
   'index.state.paused': 'Paused at {percent}. Searches go on with what is there.',
   'index.state.trouble': 'The index has an error.',
+  'index.state.full-disk': 'The disk is full: changes of files wait.',
+  'index.state.damage': 'The index was damaged, and is rebuilt from the files: {files} so far.',
   'index.state.read-only': 'Another program writes this index; this one takes over when it ends.',
   'index.left': 'About {time} left.',
   'index.pause': 'Pause',

@@ -18,6 +18,8 @@ export const indexZh = {
   'line.embedding': '正在生成向量，{percent}',
   'line.paused': '索引已暂停，{percent}',
   'line.trouble': '索引遇到问题',
+  'line.full-disk': '磁盘已满',
+  'line.damage': '索引已损坏，正在重建…',
   'line.read-only': '索引由其他程序占用',
 
   'index.asking': '正在查看索引…',
@@ -28,6 +30,8 @@ export const indexZh = {
   'index.state.embedding': '所有文件都已能按关键词找到，正在生成表示含义的向量。',
   'index.state.paused': '已暂停在 {percent}。搜索仍可使用已有内容。',
   'index.state.trouble': '遇到了障碍。',
+  'index.state.full-disk': '磁盘已满：文件的改动正在等待。',
+  'index.state.damage': '索引已损坏，正在根据文件重建：已完成 {files} 个。',
   'index.state.read-only': '另一个程序正在使用这个索引，它结束后会自动接管。',
   'index.left': '大约还需 {time}。',
   'index.pause': '暂停',

@@ -11,6 +11,9 @@ export const searchEn = {
 
   'session.noName': 'No repository was chosen',
   'session.toRepos': 'All repositories',
+  'session.fullDisk': 'The disk is full: what you change is not searched yet.',
+  'session.fullDisk.advice':
+    'Searches use what was indexed before. Free some space; it goes on by itself.',
   'session.crashed': 'This repository crashed and is being opened again…',
   'session.lost': 'This repository is not open any more.',
   'session.kernelAway':

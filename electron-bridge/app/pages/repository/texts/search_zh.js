@@ -11,6 +11,8 @@ export const searchZh = {
 
   'session.noName': '没有选择代码库',
   'session.toRepos': '全部代码库',
+  'session.fullDisk': '磁盘已满：新的改动暂时搜索不到。',
+  'session.fullDisk.advice': '仍可搜索之前已索引的内容。请释放一些空间，之后会自动继续。',
   'session.crashed': '这个代码库的会话崩溃了，正在重新打开…',
   'session.lost': '这个代码库已不再打开。',
   'session.kernelAway': '内核暂时不在。页面内容会保留，恢复后继续。',

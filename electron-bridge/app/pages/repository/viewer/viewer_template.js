@@ -54,7 +54,7 @@ export function viewerTemplate(viewer, shown) {
           ${icon('copy')} ${t('viewer.copyLines')}
         </button>
         <button
-          class="button small quiet icon"
+          class="button small quiet icon viewer-close"
           type="button"
           aria-label=${t('act.close')}
           @click=${() => viewer.close()}

@@ -8,6 +8,8 @@ export const en = {
   'palette.placeholder': 'Repository, file, symbol, search or action',
   'palette.placeholder.repos': 'Repository or action',
   'palette.none': 'Nothing is called that.',
+  'palette.none.repos':
+    'No repository or action is called that. Open a repository to go to its files and symbols.',
   'palette.search': 'Search for “{text}”',
   'palette.tab': 'Show {name}',
   'palette.repos': 'Show repositories',

@@ -8,6 +8,7 @@ export const zh = {
   'palette.placeholder': '代码库、文件、符号、搜索或操作',
   'palette.placeholder.repos': '代码库或操作',
   'palette.none': '没有这个名称。',
+  'palette.none.repos': '没有这个名称的代码库或操作。打开一个代码库后，可以转到其中的文件和符号。',
   'palette.search': '搜索“{text}”',
   'palette.tab': '显示{name}',
   'palette.repos': '显示代码库',

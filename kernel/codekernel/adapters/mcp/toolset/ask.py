@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar
 
-from codekernel.adapters.indexed_repository import ProgressCallback
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain import turn_events as happened
 from codekernel.domain.concurrency import CancelToken
+from codekernel.domain.progress import ProgressCallback
 from codekernel.domain.turn import Citation, CitationState, TurnOutcome
 from codekernel.domain.turn_events import ShownEvent, TurnDone
 from codekernel.errors import Cancelled

@@ -8,13 +8,13 @@ from operator import attrgetter
 from typing import ClassVar
 
 from codekernel.adapters.mcp.toolset.search import MAX_ANSWER_CHARS, cut_lines
-from codekernel.agent.code_queries import parse_place, strip_scheme, suggest_similar
+from codekernel.agent.code_queries import parse_place, suggest_similar
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.agent.tools.file_access import load_text_file, path_exists
 from codekernel.agent.tools.grep import LineMatch, LineSearch
 from codekernel.agent.workspace.text_file import CRLF, LF
-from codekernel.domain.untrusted_text import encode_path
+from codekernel.domain.untrusted_text import encode_path, strip_scheme
 from codekernel.protocol.tool_schema import NonNegativeInt
 from codekernel.search.filters import is_path_match
 

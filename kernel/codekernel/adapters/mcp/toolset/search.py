@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, NamedTuple
 
 from codekernel.adapters import indexed_repository
-from codekernel.adapters.indexed_repository import IndexedRepository, ProgressCallback
+from codekernel.adapters.indexed_repository import IndexedRepository
 from codekernel.agent.code_queries import CodePlace, parse_place
 from codekernel.agent.tool import Tool, ToolContext, ToolOutcome, make_success
 from codekernel.agent.tool_policy import ToolError, ToolPermission
 from codekernel.domain.index import FRESH, Hit, format_symbol_path
+from codekernel.domain.progress import ProgressCallback
 from codekernel.domain.untrusted_text import encode_path
 from codekernel.protocol.tool_schema import NonNegativeInt, limit_number
 
