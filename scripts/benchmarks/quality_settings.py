@@ -4,11 +4,13 @@ import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Any
 
 from codekernel.search import boosts
-from codekernel.search.query_parser import QueryKind
+from codekernel.search.chinese import load_lexicon
+from codekernel.search.query_parser import QueryKind, parse_query
 
 PACKAGE = "codekernel.search"
 
@@ -46,7 +48,10 @@ ABLATIONS: Mapping[str, Setting] = {
     ),
     "semantic scores of a name": (Change("ranking", "SEMANTIC_WEIGHT", 0.0, "SYMBOL"),),
     "semantic scores of Chinese": (Change("ranking", "SEMANTIC_WEIGHT", 0.0, "HAN"),),
-    "the Chinese glossary": (Change("query_parser", "translate_chinese", lambda *_, **__: []),),
+    "all Chinese words": (Change("query_parser", "translate_chinese", lambda *_, **__: []),),
+    "the Chinese glossary": (
+        Change("chinese", "load_lexicon", partial(load_lexicon, with_glossary=False)),
+    ),
     "`DEFINITION_BOOST`, in other capitals too": (
         Change("boosts", "DEFINITION_BOOST", 0.0),
         Change("boosts", "DEFINITION_OTHER_CASE_BOOST", 0.0),
@@ -92,11 +97,13 @@ def apply_setting(setting: Setting) -> Iterator[None]:
             before.append((table, key, table[key]))
             table[key] = change.value
         boosts.classify_path.cache_clear()
+        parse_query.cache_clear()
         yield
     finally:
         for table, key, value in reversed(before):
             table[key] = value
         boosts.classify_path.cache_clear()
+        parse_query.cache_clear()
 
 
 def _find_constant(change: Change) -> tuple[dict[Any, object], Any]:

@@ -30,11 +30,11 @@ MAX_WORDS = 60  # of a pair, on either side: what is longer says little about ea
 MIN_COUNT = 4
 HELD_OUT = 50  # one pair in so many is only for the check at the end
 
-MAX_PHRASE_CHARS, MIN_PHRASE_COUNT = 6, 6
+MAX_PHRASE_CHARS, MIN_PHRASE_COUNT = 6, 10
 MIN_PHRASE_INFORMATION = 1.5  # pointwise mutual information of its words
 
 MIN_POSTERIOR = 0.02  # of an alignment that is counted
-MIN_EVIDENCE = 2.5  # expected alignments
+MIN_EVIDENCE = 3.0  # expected alignments
 MIN_SHARE = 0.1  # of a meaning, of the places of a word
 MIN_WHOLE_SHARE = 0.3  # the same for what is no likely origin of the English word
 MIN_BACK = 0.003  # how likely the English word comes from this Chinese one
@@ -43,6 +43,10 @@ MIN_CHARACTER_SHARE = 0.25  # a single character means too many things
 MIN_RELATIVE_SHARE = 0.15  # of the surest meaning
 MIN_TOGETHER = 0.4  # of the places of the rarer meaning
 MAX_ALTERNATIVES, MAX_PARTS = 3, 3
+HEADER = (
+    "# Counted in public translations, which scripts/train/chinese_pairs.py names with licences.",
+    "# The commonest word first; then what is said together in English, with alternatives.",
+)
 EMPTY_WORDS = 1_500  # which mean nothing in code, but show where others end
 
 _HAN_RUN = re.compile("[\u4e00-\u9fff]+")
@@ -73,6 +77,8 @@ class Table:
     chinese: Numbers
     english: Numbers
     chances: Chances
+    # How often it does, as the chances have it.
+    counts: Chances
 
     def by_pair(self, size: int) -> dict[int, float]:
         """Return the chances by number of the Chinese word times size plus the English one's."""
@@ -111,14 +117,16 @@ def read_corpus(file: Path) -> Corpus:
                     stems.append(stem(word))
                     surfaces[stems[-1]][word] += 1
             if 0 < len(words) <= MAX_WORDS and 0 < len(stems) <= MAX_WORDS:
-                is_held_out = hashlib.sha256(english.encode()).digest()[0] % HELD_OUT == 0
+                is_held_out = (
+                    hashlib.sha1(english.encode(), usedforsecurity=False).digest()[0] % HELD_OUT
+                    == 0
+                )
                 texts.append((words, list(dict.fromkeys(stems)), is_held_out))
-    known = _list_common(text[0] for text in texts)
-    known_stems = _list_common(text[1] for text in texts)
-    chinese_numbers = {word: number for number, word in enumerate(known)}
-    english_numbers = {word: number for number, word in enumerate(known_stems)}
-    usual = [surfaces[it].most_common(1)[0][0] if it else "" for it in known_stems]
-    corpus = Corpus(known, usual)
+    forms = _list_common(text[0] for text in texts)
+    roots = _list_common(text[1] for text in texts)
+    chinese_numbers = {word: number for number, word in enumerate(forms)}
+    english_numbers = {word: number for number, word in enumerate(roots)}
+    corpus = Corpus(forms, [surfaces[it].most_common(1)[0][0] if it else "" for it in roots])
     for words, stems, is_held_out in texts:
         ours = [chinese_numbers.get(word, 0) for word in words]
         theirs = [english_numbers[it] for it in stems if it in english_numbers]
@@ -166,15 +174,16 @@ def train_model(corpus: Corpus, *, is_reverse: bool) -> Table:
     pairs, pair = np.unique(origin * size + word, return_inverse=True)
     place, pair = place.astype(np.int32), pair.astype(np.int32)
     origins, words = pairs // size, pairs % size
-    chances = np.ones(len(pairs))
+    chances: Chances = np.ones(len(pairs))
+    counts: Chances = chances
     for _ in range(ITERATIONS):
         given = chances[pair]
         given /= np.bincount(place, given, len(places))[place]
-        counts = np.bincount(pair, given, len(pairs))
+        counts = np.bincount(pair, given, len(pairs)).astype(np.float64)
         chances = counts / np.bincount(origins, counts)[origins]
     if is_reverse:
-        return Table(words, origins, chances)
-    return Table(origins, words, chances)
+        return Table(words, origins, chances, counts)
+    return Table(origins, words, chances, counts)
 
 
 def build_entries(
@@ -242,12 +251,15 @@ def find_phrases(corpus: Corpus, counts: Counter[Entry]) -> Counter[Entry]:
 
 
 def _list_neighbors(corpus: Corpus, chinese: Sequence[int]) -> Iterator[Entry]:
-    lengths = [len(corpus.chinese[it]) for it in chinese]
+    """Yield two or three words in a row, each of which stands nowhere else in the text."""
+    # In "serialize and deserialize" the second word has nothing to do with the first one's origin.
+    counts = Counter(chinese)
+    lengths = [len(corpus.chinese[it]) if counts[it] == 1 else 0 for it in chinese]
     for begin in range(len(chinese)):
         for end in (begin + 2, begin + 3):
-            phrase = tuple(chinese[begin:end])
-            if end <= len(chinese) and all(phrase) and sum(lengths[begin:end]) <= MAX_PHRASE_CHARS:
-                yield phrase
+            is_whole = end <= len(chinese) and all(lengths[begin:end])
+            if is_whole and sum(lengths[begin:end]) <= MAX_PHRASE_CHARS:
+                yield tuple(chinese[begin:end])
 
 
 def align(
@@ -257,10 +269,15 @@ def align(
     size = len(corpus.english)
     chances = forward.by_pair(size)
     expected: dict[Entry, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+    rows = (forward.chinese, forward.english, forward.counts)
+    for origin, word, count in zip(*(it.tolist() for it in rows), strict=True):
+        if origin and count >= MIN_EVIDENCE:
+            expected[origin,][word] = count
     for chinese, english in corpus.pairs:
+        asked = {it for it in _list_neighbors(corpus, chinese) if it in phrases}
+        if not asked:
+            continue
         words = [it for it in dict.fromkeys(chinese) if it]
-        asked: set[Entry] = {(it,) for it in words}
-        asked.update(it for it in _list_neighbors(corpus, chinese) if it in phrases)
         for word in english:
             each = {it: chances.get(it * size + word, 0.0) for it in words}
             whole = chances.get(word, 0.0) + sum(each.values())
@@ -278,12 +295,13 @@ def count_together(
 ) -> Counter[tuple[Entry, int, int]]:
     """Count in how many pairs two meanings of one entry stand, and (twice the same) each."""
     together: Counter[tuple[Entry, int, int]] = Counter()
+    several = {entry for entry, words in meanings.items() if len(words) > 1}
     for chinese, english in corpus.pairs:
         said = set(english)
         entries: set[Entry] = {(it,) for it in chinese if it}
         entries.update(it for it in _list_neighbors(corpus, chinese) if it in phrases)
-        for entry in entries:
-            here = sorted(said.intersection(meanings.get(entry, ())))
+        for entry in entries & several:
+            here = sorted(said.intersection(meanings[entry]))
             together.update((entry, one, one) for one in here)
             together.update((entry, *two) for two in combinations(here, 2))
     return together
@@ -329,7 +347,7 @@ def write_lexicon(out: Path, entries: Mapping[str, Meaning], counts: Mapping[str
     rows = [
         " ".join((form, *map("/".join, entries[form]))) for form in ordered if form not in dropped
     ]
-    out.write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    out.write_text("".join(f"{row}\n" for row in (*HEADER, *rows)), "utf-8")
     print(f"{len(rows)} entries in {out.stat().st_size} bytes, {len(empty)} words mean nothing")
 
 

@@ -97,9 +97,9 @@ SOURCES: tuple[Catalogs | Twins, ...] = (
     Twins("rust-lang/book", "KaiserY/trpl-zh-cn", "MIT or Apache-2.0", ("src/", "src/")),
     Twins("webpack/webpack.js.org", "docschina/webpack.js.org", "CC-BY-4.0",
           ("src/content/", "src/content/"), (".mdx", ".mdx")),
-    Twins("cloudwego/cloudwego.github.io", "cloudwego/cloudwego.github.io", "CC-BY-4.0",
+    Twins("cloudwego/cloudwego.github.io", "cloudwego/cloudwego.github.io", "Apache-2.0",
           ("content/en/", "content/zh/")),
-    Twins("electron/i18n", "electron/i18n", "MIT", ("content/en-US/", "content/zh-CN/")),
+    Twins("electron/i18n", "electron/i18n", "BSD-3-Clause", ("content/en-US/", "content/zh-CN/")),
     Twins("ant-design/ant-design", "ant-design/ant-design", "MIT", ("", ""),
           (".en-US.md", ".zh-CN.md")),
 )  # fmt: skip

@@ -44,7 +44,7 @@ def test_long_words_are_kept_together() -> None:
     [("仪表板", "dashboard"), ("着色器", "shader"), ("污点", "taint"), ("四元数", "quaternion")],
 )
 def test_words_that_only_translations_taught_are_known(text: str, word: str) -> None:
-    assert text not in chinese._read_glossary()[1]
+    assert text not in load_lexicon().glossary
     assert word in translate_chinese(text)
 
 
@@ -78,13 +78,17 @@ def test_what_is_not_chinese_stays_and_what_is_unknown_goes() -> None:
 
 def test_every_entry_is_a_chinese_form_with_english_words() -> None:
     lexicon = load_lexicon()
-    assert len(lexicon.meanings) > 8_000
-    assert lexicon.costs.keys() >= lexicon.meanings.keys()
+    forms = lexicon.learned.keys() | lexicon.glossary.keys()
+    assert len(forms) > 8_000
+    assert lexicon.costs.keys() >= forms
     assert lexicon.max_chars <= 8
-    for form, meaning in lexicon.meanings.items():
+    for form in forms:
         assert not any(character.isascii() or character.isspace() for character in form)
-        assert set(meaning.first) <= set(meaning.every)
-        assert all(word and word.isascii() and word == word.lower() for word in meaning.every)
+        first = lexicon.translate(form, first_only=True)
+        every = lexicon.translate(form, first_only=False)
+        assert first
+        assert set(first) <= set(every)
+        assert all(word.isascii() and word == word.lower() for word in every)
 
 
 def test_the_words_are_small_on_disk_and_in_memory() -> None:

@@ -7,7 +7,7 @@ likeliest is taken.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -28,25 +28,26 @@ _GLOSSARY_RANK = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a word means in English."""
-
-    # The likeliest words, which are said together: connection, pool.
-    first: tuple[str, ...] = ()
-    # Those and the alternatives of each.
-    every: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Lexicon:
-    """The Chinese words that are known."""
+    """The Chinese words that are known, with their lines as they are: few are ever asked for."""
 
-    meanings: Mapping[str, Meaning]
+    # Parts that are said together, each with its alternatives: "pool connection", "kind/sort".
+    learned: Mapping[str, str]
+    # Alternatives by hand: "regular expression, regex".
+    glossary: Mapping[str, str]
     # The negative logarithm of how often a word is written, but for a constant.
     costs: Mapping[str, float]
     # Traditional characters by code, and the simplified ones they are read as.
     simplified: Mapping[int, int]
     max_chars: int
+
+    def translate(self, word: str, *, first_only: bool) -> list[str]:
+        """Return the likeliest words, or those and all others."""
+        parts = [part.split("/") for part in self.learned.get(word, "").split()]
+        senses = [sense.split() for sense in self.glossary.get(word, "").split(", ") if sense]
+        if first_only:
+            return senses[0] if senses else [part[0] for part in parts]
+        return [it for each in senses + parts for it in each]
 
 
 def translate_chinese(text: str, *, first_only: bool = False) -> list[str]:
@@ -61,8 +62,7 @@ def translate_chinese(text: str, *, first_only: bool = False) -> list[str]:
             words.append(run)
             continue
         for word in _cut(run, lexicon):
-            if meaning := lexicon.meanings.get(word):
-                words += meaning.first if first_only else meaning.every
+            words += lexicon.translate(word, first_only=first_only)
     return list(dict.fromkeys(words))
 
 
@@ -88,40 +88,30 @@ def _cut(run: str, lexicon: Lexicon) -> list[str]:
 
 
 @cache
-def load_lexicon() -> Lexicon:
-    """Read the words that were learned, then those of the glossary."""
-    meanings: dict[str, Meaning] = {}
+def load_lexicon(*, with_glossary: bool = True) -> Lexicon:
+    """Read the words that were learned, the commonest first, and those of the glossary."""
+    learned: dict[str, str] = {}
     costs: dict[str, float] = {}
     for line in _read_lines("chinese_words.txt"):
-        form, *parts = line.split()
+        form, _, parts = line.partition(" ")
         costs[form] = math.log(len(costs) + _FIRST_RANK)
         if parts:
-            each = [part.split("/") for part in parts]
-            every = tuple(word for part in each for word in part)
-            meanings[form] = Meaning(tuple(part[0] for part in each), every)
-    simplified, glossary = _read_glossary()
-    for form, senses in glossary.items():
-        learned = meanings.get(form, Meaning()).every
-        every = (*(word for sense in senses for word in sense.split()), *learned)
-        meanings[form] = Meaning(tuple(senses[0].split()), tuple(dict.fromkeys(every)))
-        costs.setdefault(form, math.log(_GLOSSARY_RANK))
-    return Lexicon(meanings, costs, simplified, max(map(len, costs)))
-
-
-def _read_glossary() -> tuple[dict[int, int], dict[str, tuple[str, ...]]]:
-    """Return the simplified form of each character, and the senses of each word."""
+            learned[form] = parts
     simplified: dict[int, int] = {}
-    glossary: dict[str, tuple[str, ...]] = {}
+    glossary: dict[str, str] = {}
     for line in _read_lines("glossary.txt"):
         forms, sign, senses = line.partition(" = ")
         if line.startswith("> "):
             simplified |= str.maketrans(line[2::2], line[3::2])
-        elif sign:
-            each = tuple(senses.split(", "))
-            glossary |= {form.translate(simplified): each for form in forms.split(",")}
-    return simplified, glossary
+        elif sign and with_glossary:
+            glossary |= dict.fromkeys(forms.translate(simplified).split(","), senses)
+    for form in glossary:
+        costs.setdefault(form, math.log(_GLOSSARY_RANK))
+    return Lexicon(learned, glossary, costs, simplified, max(map(len, costs)))
 
 
-def _read_lines(name: str) -> list[str]:
-    text = Path(__file__).with_name(name).read_text("utf-8")
-    return [line for line in text.splitlines() if not line.startswith("#")]
+def _read_lines(name: str) -> Iterator[str]:
+    with Path(__file__).with_name(name).open(encoding="utf-8") as lines:
+        for line in lines:
+            if not line.startswith("#"):
+                yield line.rstrip()

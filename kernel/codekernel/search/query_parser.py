@@ -113,9 +113,8 @@ def parse_query(text: str) -> Query:
 def _parse_chinese(text: str) -> Query:
     """Search the Chinese words, for comments, and their translations, for code.
 
-    Benchmark, 518 questions (in English .867), semantic weight .5: as it is .605; with the English
-    words in the lexical search .789, for names and paths too .807, and the first sense of each for
-    the model .823. All senses for the model .820, the English alone .822: no real difference.
+    The model reads the question and the likeliest translation of each word, words and names all of
+    them; docs/search.md ("Chinese") has what else was tried.
     """
     own, english = tokenize_query(text), tokenize_query(" ".join(translate_chinese(text)))
     first_senses = " ".join(translate_chinese(text, first_only=True))

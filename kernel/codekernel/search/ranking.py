@@ -19,7 +19,7 @@ from codekernel.search.ranking_weights import DEFAULT_WEIGHTS, RankingWeights
 from codekernel.search.retrieval import Candidates, ScoredIds
 
 # How much of the score is semantic, by kind of query. On the benchmark: prose .3 .891, .4 .889,
-# .5 .888, .6 .884 in English; Chinese, asked in English words too, .4 .818, .5 .823, .6 .817. A
+# .5 .888, .6 .884 in English; Chinese, asked in English words too, .3 .849, .4 .851, .5 .843. A
 # name, a path and the frames of a stack trace are a matter of words, and so is an error message:
 # .3 .781, .4 .779, .5 .770 (see query_parser.py).
 SEMANTIC_WEIGHT = {
