@@ -6,6 +6,7 @@ chat: what conversations add to their model; rivals: what others need for the sa
 callchain: how fast and how right calls are followed; impact: the tests that real commits break,
 beside those it names; agent: what an agent adds to its model;
 trust: campaigns of faults (kills, damages, full disks, races, secrets, connections, network);
+rankings: whether searches answer as in another checkout, to the last bit;
 compare: this checkout against another one; code_size: how much code there is and a request meets;
 mcp: tokens of the tools' schemas and of typical answers; federation: one query to ten repositories;
 clients: one kernel for terminals, front ends and MCP servers; hub: agent sessions on devices;
@@ -33,7 +34,7 @@ import environment
 
 BENCHMARKS = (
     "startup", "pump", "embed", "models", "index", "live", "scale", "quality", "query", "chat",
-    "rivals", "callchain", "impact", "agent", "trust", "compare", "code_size",
+    "rivals", "rankings", "callchain", "impact", "agent", "trust", "compare", "code_size",
     "mcp", "federation", "clients", "hub", "hub_kills", "telegram_soak", "lark_soak", "team",
     "team_base", "base_growth", "base_vectors", "team_edits", "team_kills", "team_faults",
     "ray_nodes", "team_clients",

@@ -20,7 +20,7 @@ def context(repo: Path, tmp_path: Path) -> Iterator[ToolContext]:
         root,
         ChangeJournal(tmp_path / "journal", root),
         permissions=ALLOW_ALL_POLICY,
-        limits=ToolLimits(timeout_seconds=10.0, command_timeout_seconds=20.0),
+        limits=ToolLimits(timeout_seconds=60.0, command_timeout_seconds=60.0),
     )
     yield made
     made.close()

@@ -54,7 +54,7 @@ def test_a_cancelled_parent_tells_those_of_its_children() -> None:
     assert calls == ["told"]
 
 
-TIMEOUT_SECONDS = 30
+TIMEOUT_SECONDS = 60
 
 
 def worker(pause: PauseSwitch, cancel: CancelToken, gone_on: threading.Event) -> threading.Thread:

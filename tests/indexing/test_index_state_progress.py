@@ -121,7 +121,7 @@ def test_reminders_come_while_files_are_under_way_and_end_with_them() -> None:
     reminding.start()
     progress.begin_files(["a"])
     for _ in range(3):
-        assert heard.acquire(timeout=20)
+        assert heard.acquire(timeout=60)
     paused.pause()
     progress.finish_file("a")
     assert told[:3] == [("a", "embedding", 0.0)] * 3

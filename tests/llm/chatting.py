@@ -23,7 +23,7 @@ from codekernel.llm.remote_backend import open_remote_backend
 from llm.trying import KEY, assert_no_key
 
 IMPATIENT = ChatTimeouts(
-    first_token_timeout_seconds=10, idle_timeout_seconds=10, retry_backoff_seconds=(0, 0, 0)
+    first_token_timeout_seconds=60, idle_timeout_seconds=60, retry_backoff_seconds=(0, 0, 0)
 )
 SEARCH = ToolSpec("search", "Searches the code.", {"type": "object", "properties": {}})
 QUESTION = ChatRequest((ChatMessage(Role.USER, "What is this?"),))

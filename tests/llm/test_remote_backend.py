@@ -106,7 +106,7 @@ def test_an_answer_that_breaks_off_is_kept_and_counted(fault: Step, words: str) 
 
 
 def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> None:
-    patience = ChatTimeouts(first_token_timeout_seconds=10, idle_timeout_seconds=0.1)
+    patience = ChatTimeouts(first_token_timeout_seconds=60, idle_timeout_seconds=0.1)
     with ChatServer([[delta("Hello"), WaitForDisconnect()]]) as server:
         events, sentence = expect_failure(backend_at(server.url, patience=patience))
         assert server.received[0].hung_up.wait(60)
@@ -117,7 +117,7 @@ def test_an_answer_that_falls_silent_is_given_up_and_its_connection_cut() -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("before", [[], [ResponseHead()]])
 def test_a_server_that_never_begins_is_given_up_and_counted_as_asked(before: list[Step]) -> None:
-    patience = ChatTimeouts(first_token_timeout_seconds=1, idle_timeout_seconds=10)
+    patience = ChatTimeouts(first_token_timeout_seconds=1, idle_timeout_seconds=60)
     with ChatServer([reply_text("x"), [*before, WaitForDisconnect()]]) as server:
         backend = backend_at(server.url, patience=patience)
         ask(backend)  # so that the second on the clock is not spent on loading libraries
@@ -265,7 +265,7 @@ def test_a_key_that_cannot_be_sent_is_told() -> None:
 
 def test_patience_is_the_same_for_an_answer_that_only_comments() -> None:
     patience = ChatTimeouts(
-        first_token_timeout_seconds=10, idle_timeout_seconds=10, retry_backoff_seconds=()
+        first_token_timeout_seconds=60, idle_timeout_seconds=60, retry_backoff_seconds=()
     )
     with ChatServer(
         [[BodyBytes(b": still working\n\n"), *reply_text("Hello"), *end_reply()]]

@@ -135,7 +135,7 @@ def test_a_day_with_an_earlier_pocketrag_goes_on_where_it_was(
     key = front_end.ask(7, type="getApiKey", name="model", windowId=3)
     assert (key["data"]["apiKey"], key["message"]["windowId"]) == ("sk-earlier", 3)
     assert front_end.ask(8, type="stopAll")["status"]["code"] == "SUCCESS"
-    assert front_end.kernel.wait(30) == 0
+    assert front_end.kernel.wait(60) == 0
 
 
 def test_it_shares_the_kernel_of_its_folder_and_a_killed_kernel_is_no_crash(
@@ -151,4 +151,4 @@ def test_it_shares_the_kernel_of_its_folder_and_a_killed_kernel_is_no_crash(
     front_end.send(WINDOW, 2, type="search", query="close the session", accuracy=False)
     assert front_end.hear("search")["data"]["results"][0]["filePath"] == "session.py"
     assert front_end.ask(3, type="stopAll")["status"]["code"] == "SUCCESS"
-    assert front_end.kernel.wait(30) == 0
+    assert front_end.kernel.wait(60) == 0

@@ -295,11 +295,11 @@ def test_a_front_end_that_stops_reading_ends_the_kernel_with_an_error(user_data:
 
 
 @pytest.mark.slow
-def test_a_stop_is_not_kept_waiting_by_a_thousand_requests(kernel: KernelProcess) -> None:
-    for _ in range(1000):
+def test_a_stop_is_not_kept_waiting_by_hundreds_of_requests(kernel: KernelProcess) -> None:
+    for _ in range(300):
         kernel.post("getRepos")
     callback_id = kernel.post("stopAll")
     assert kernel.exit_code() == 0
     replies = [seen["callbackId"] for seen in kernel.lines if seen["isReply"]]
-    assert len(replies) == 1001
+    assert len(replies) == 301
     assert callback_id in replies

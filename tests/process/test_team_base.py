@@ -28,7 +28,7 @@ from support.shared_kernel import ENVIRON
 
 pytestmark = pytest.mark.slow
 
-TIMEOUT_SECONDS = 0.8
+TIMEOUT_SECONDS = 3.0
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,10 @@ def test_a_store_that_stops_leaves_what_is_here_within_the_time(
         finally:
             server.resume()
         assert [hit.chunk.path for hit in found.hits] == ["mine.py"]
-        assert "it has not answered within 0.8 s. Only what you have changed" in found.gap
+        assert (
+            f"it has not answered within {TIMEOUT_SECONDS:g} s. Only what you have changed"
+            in found.gap
+        )
         over.wait_until(lambda: not over.find("parse_header").gap, "the store answers again")
         assert over.find("parse_header").hits[0].content == API["src/header.py"]
 

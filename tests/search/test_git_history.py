@@ -48,7 +48,7 @@ def pipe_at(path: Path) -> Path:
 
 
 def read(folder: Path) -> list[Commit]:
-    return list(read_commits(folder, silence_timeout_seconds=20))
+    return list(read_commits(folder, silence_timeout_seconds=60))
 
 
 SETTINGS_WITH_A_PIPE = (

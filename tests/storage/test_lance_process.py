@@ -18,6 +18,8 @@ from codekernel.storage.vectors.vector_examination import examine_vectors
 from codekernel.storage.vectors.vector_table import VectorTable
 from support.effort import choose_tries
 
+pytestmark = pytest.mark.slow  # each starts a process that imports LanceDB
+
 DIMENSIONS = 16
 ROWS_OF_AN_ADD = 40
 
@@ -93,7 +95,6 @@ def test_reading_goes_on_where_a_process_ended(tmp_path: Path) -> None:
     table.close()
 
 
-@pytest.mark.slow
 def test_kills_at_any_moment_lose_no_row_and_leave_none_twice(tmp_path: Path) -> None:
     chance = random.Random(7)  # noqa: S311 - repeatable, not secret
     folder, adds = tmp_path / "v", choose_tries(8, 60)

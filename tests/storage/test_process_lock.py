@@ -124,7 +124,7 @@ def test_one_opens_while_the_others_wait(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert most == [1, 1, 1, 1]
 
 

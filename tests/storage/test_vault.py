@@ -459,7 +459,7 @@ def test_of_many_threads_one_gets_the_name(vault: Vault) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     assert [outcome for outcome in outcomes if outcome] == registry.list_all()
     assert len(outcomes) == 8
 

@@ -58,11 +58,11 @@ class HangingKeyring(MemoryKeyring):
         self.let_go = threading.Event()
 
     def get_password(self, _service: str, _username: str) -> str | None:
-        self.let_go.wait(30)
+        self.let_go.wait(60)
         return None
 
     def set_password(self, _service: str, _username: str, _password: str) -> None:
-        self.let_go.wait(30)
+        self.let_go.wait(60)
 
 
 def use(backend: KeyringBackend) -> None:
@@ -219,7 +219,7 @@ def test_vaults_made_at_the_same_moment_end_with_one_key(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     with vaults[0].read_connection() as database:
         count = database.execute("SELECT COUNT(*) FROM api_key").fetchone()
     for vault in vaults:

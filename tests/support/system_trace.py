@@ -23,7 +23,7 @@ SYSTEM_CALLS = (
     "mkdir", "mkdirat", "mknod", "mknodat", "rename", "renameat", "renameat2", "link", "linkat",
     "symlink", "symlinkat", "truncate",
 )  # fmt: skip
-LOG_ENDS_WITHIN_SECONDS = 20.0
+LOG_ENDS_WITHIN_SECONDS = 60.0
 POLL_SECONDS = 0.02
 
 # The number of a thread, the name it goes by, and what it did.

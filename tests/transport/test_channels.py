@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 from codekernel.transport.descriptors import StdioPipe
 from codekernel.transport.lines import (
+    MAX_BATCHED_WRITE_BYTES,
     MAX_LINE_BYTES,
     MAX_QUEUED_BYTES,
     MemoryChannel,
@@ -13,6 +14,7 @@ from codekernel.transport.lines import (
     SpooledLine,
     StreamChannel,
 )
+from support.polling import pause
 
 TIMEOUT_SECONDS = 60
 
@@ -75,6 +77,38 @@ def test_closing_writes_everything_that_was_sent_before() -> None:
         assert channel.close(TIMEOUT_SECONDS)
         channel.send(b"too late")
         assert read_until(stdout, b"99\n").count(b"\n") == 100
+
+
+class SlowPipe:
+    """Takes each piece only after a while."""
+
+    def __init__(self) -> None:
+        self.content = b""
+
+    def read(self, size: int) -> bytes:
+        return b"x" * min(0, size)
+
+    def write(self, content: bytes) -> None:
+        pause(0.2)
+        self.content += content
+
+
+@pytest.mark.slow
+def test_a_peer_that_reads_slowly_is_given_everything_at_the_end() -> None:
+    pipe, line = SlowPipe(), b"x" * MAX_BATCHED_WRITE_BYTES
+    channel = StreamChannel(pipe)
+    for _ in range(10):
+        channel.send(line)
+    channel.start(unexpected)
+    assert channel.close(1.0), "each piece was taken in time, though all of them take longer"
+    assert pipe.content == 10 * (line + b"\n")
+
+
+def test_a_peer_that_reads_nothing_does_not_hold_up_the_end() -> None:
+    with connected() as (channel, _, _):
+        channel.send(b"x" * MAX_BATCHED_WRITE_BYTES * 2)
+        channel.start(lambda _: None)  # the pipe is closed at last
+        assert not channel.close(0.1)
 
 
 def test_a_peer_that_does_not_read_makes_senders_wait_until_it_does() -> None:

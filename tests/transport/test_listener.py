@@ -85,7 +85,7 @@ def test_heads_without_end_take_a_bounded_memory(served: Served) -> None:
     with contextlib.ExitStack() as opened:
         for _ in range(MAX_PENDING_BYTES // len(beginning) + 20):
             connection = opened.enter_context(
-                socket.create_connection(("127.0.0.1", served.port), timeout=20)
+                socket.create_connection(("127.0.0.1", served.port), timeout=60)
             )
             with contextlib.suppress(ConnectionError):
                 connection.sendall(beginning)
@@ -95,7 +95,7 @@ def test_heads_without_end_take_a_bounded_memory(served: Served) -> None:
 
 
 def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served) -> None:
-    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as held:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as held:
         held.sendall(b"GET /hold HTTP/1.1\r\nHost: a\r\n\r\n")
         assert held.recv(4) == b"held"
         with open_half_connections(served.port, 3 * served.listener.pending.max_count):
@@ -106,7 +106,7 @@ def test_an_admitted_connection_outlives_any_number_of_strangers(served: Served)
 
 def test_a_head_that_comes_byte_by_byte_ends_with_its_time(served: Served) -> None:
     served.listener.pending.head_timeout_seconds = 0.3
-    with socket.create_connection(("127.0.0.1", served.port), timeout=20) as slow:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=60) as slow:
         stop = threading.Event()
 
         def drip() -> None:

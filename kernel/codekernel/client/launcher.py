@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # 10 ms, and seldom needed
 # From the start of the process to its endpoint: 0.1 s, or seconds on a busy machine.
 START_TIMEOUT_SECONDS = 20.0
 
+# A client that was stopped in the middle of its turn holds up the others for no longer.
+MAX_TURN_SECONDS = 3.0
+
 _FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.005, 0.05
 
 # DETACHED_PROCESS and CREATE_NEW_PROCESS_GROUP
@@ -48,6 +51,16 @@ def connect_to_kernel(user_data: "str | Path", *, may_start: bool = True) -> Loc
     cannot be started, EndpointUnavailable if no endpoint can be used.
     """
     path = choose_endpoint(str(user_data))
+    turn = StartTurn(f"{path}.start")
+    try:
+        return _connect_or_start(path, user_data, turn, may_start=may_start)
+    finally:
+        turn.release()
+
+
+def _connect_or_start(
+    path: str, user_data: "str | Path", turn: "StartTurn", *, may_start: bool
+) -> LocalPipe:
     deadline = time.monotonic() + START_TIMEOUT_SECONDS
     started: Popen[bytes] | None = None
     pause = _FIRST_RETRY_SECONDS
@@ -63,7 +76,8 @@ def connect_to_kernel(user_data: "str | Path", *, may_start: bool = True) -> Loc
         if not may_start:
             raise KernelNotRunning("no kernel is running for this userData folder")
         if started is None or started.poll() == ALREADY_RUNNING_EXIT_CODE:
-            started = start_kernel(user_data)
+            may_be_stuck = time.monotonic() > deadline - START_TIMEOUT_SECONDS + MAX_TURN_SECONDS
+            started = start_kernel(user_data) if turn.try_take() or may_be_stuck else None
         elif started.poll() is not None:
             raise KernelUnavailable(
                 f"the kernel ended at its start with code {started.returncode};"
@@ -75,6 +89,45 @@ def connect_to_kernel(user_data: "str | Path", *, may_start: bool = True) -> Loc
             )
         time.sleep(pause)
         pause = min(2 * pause, _MAX_RETRY_SECONDS)
+
+
+class StartTurn:
+    """Whose turn it is to start a kernel, of all clients that have lost theirs.
+
+    Six clients that start one each keep two cores busy for a fifth of a second, and five of the
+    processes find that they are not needed.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = -1
+
+    def try_take(self) -> bool:
+        """Return whether it is this client's turn; where files cannot be locked it always is."""
+        if self._descriptor >= 0 or sys.platform == "win32":
+            return True
+        import fcntl  # noqa: PLC0415 - only where no kernel is running
+
+        try:
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:  # a full or read-only disk
+            return True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            return False
+        except OSError:
+            os.close(descriptor)
+            return True
+        self._descriptor = descriptor
+        return True
+
+    def release(self) -> None:
+        """Let another client start the next one."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
 def start_kernel(user_data: "str | Path") -> "Popen[bytes]":

@@ -7,7 +7,11 @@ no console window on Windows.
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from typing import IO, Any, BinaryIO
+
+if sys.platform == "linux":
+    import fcntl
 
 CHILD_PROCESS_OPTIONS: dict[str, Any] = (
     {"process_group": 0}
@@ -23,14 +27,27 @@ CHILD_PROCESS_OPTIONS: dict[str, Any] = (
 _ISOLATION_FLAG = "-I" if sys.flags.isolated else "-P"
 
 
+# The system gives a pipe 64 KB: whoever writes a longer message waits for the turn of the reader.
+PIPE_BYTES = 262_144
+
+
 def start_python_child(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
     """Start ``python -m module`` with pipes for stdin and stdout; raises OSError."""
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, _ISOLATION_FLAG, "-m", module, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         **CHILD_PROCESS_OPTIONS,
     )
+    for pipe in (process.stdin, process.stdout):
+        _enlarge_pipe(require_pipe(pipe))
+    return process
+
+
+def _enlarge_pipe(pipe: IO[bytes]) -> None:
+    if sys.platform == "linux":
+        with suppress(OSError):  # the account has too many large ones
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def open_reply_stream(buffering: int = -1) -> BinaryIO:

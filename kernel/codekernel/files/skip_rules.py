@@ -134,6 +134,8 @@ def _detect_minified(path: str, text: str) -> SkippedPath | None:
 
 
 def _detect_generated(path: str, head: str) -> SkippedPath | None:
+    if "generated" not in head.lower():  # each sign has the word
+        return None
     generated_line = do_not_edit_line = -_HEAD_LINES
     for number, line in enumerate(head.splitlines()[:_HEAD_LINES], start=1):
         if not _COMMENT.match(line):

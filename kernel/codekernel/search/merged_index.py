@@ -30,8 +30,8 @@ MAX_CACHED_PATHS = 16_384
 MAX_ADOPTED_CHUNKS = 4_096
 
 # An index is asked for so many times what each has of the best on average, and for no fewer. Of ten
-# small repositories one or two are asked again, and the others' lists are a third as long.
-SHARE_FACTOR = 2
+# small repositories less than one is asked again, and lists are half as long.
+SHARE_FACTOR = 4
 MIN_SHARE = 100
 
 # By their ids in all together: chunks of an index, and what became of them.

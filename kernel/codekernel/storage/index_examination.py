@@ -34,7 +34,6 @@ from codekernel.storage.quarantine import (
 )
 from codekernel.storage.safe_files import add_suffix, is_usable_tree
 from codekernel.storage.user_data import WRITER_LOCK_FILE
-from codekernel.storage.vectors.vector_examination import examine_vectors, repair_vectors
 
 # What a running kernel is replacing is complete a moment later.
 MAX_EXAMINATIONS = 3
@@ -89,6 +88,8 @@ def quarantine_index_damage(folder: Path, damages: list[IndexDamage]) -> list[Pa
 
     Returns the new paths; None if another process writes the index, which repairs it itself.
     """
+    from codekernel.storage.vectors.vector_examination import repair_vectors  # noqa: PLC0415 - numpy
+
     if not folder.is_dir():
         moved = quarantine_derived_file(folder)
         return [moved] if moved else []
@@ -144,6 +145,8 @@ def _check_catalog_and_lexical(folder: Path) -> Iterator[IndexDamage]:
 
 
 def _check_vectors(folder: Path) -> Iterator[IndexDamage]:
+    from codekernel.storage.vectors.vector_examination import examine_vectors  # noqa: PLC0415 - numpy
+
     for table in list_vectors_folders(folder):
         if reason := examine_vectors(table):
             yield IndexDamage(VECTORS, table, reason)

@@ -121,6 +121,9 @@ MAX_BATCHED_WRITE_BYTES = 64 * 1024
 # A peer that stops reading must not fill our memory: beyond this, senders wait for it.
 MAX_QUEUED_BYTES = 64 * 1024 * 1024
 
+# A peer that still reads at the end, but slowly, has so many times as long as one that does not.
+MAX_SLOW_CLOSES = 10
+
 
 class _BoundedQueue:
     """A queue of lines, bounded by their bytes; ends when it is closed and empty."""
@@ -202,6 +205,7 @@ class StreamChannel:
         self._pipe = pipe
         self._output = _BoundedQueue(max_queued_bytes)
         self._writer: threading.Thread | None = None
+        self._written_batches = 0
 
     def start(self, on_broken: Callable[[OSError], None]) -> None:
         """Begin to write; ``on_broken`` is called once if the peer stops listening."""
@@ -226,12 +230,21 @@ class StreamChannel:
         return self._output.has_room and self._output.put(line, wait=False)
 
     def close(self, timeout_seconds: float) -> bool:
-        """Let the writer finish what is queued, then end it."""
+        """Let the writer finish what is queued, then end it.
+
+        False if the peer takes nothing for so long, or is ten times as slow.
+        """
         self._output.close()
         if self._writer is None:
             return self._output.wait_until_empty(0)
-        self._writer.join(timeout_seconds)
-        return not self._writer.is_alive()
+        for _ in range(MAX_SLOW_CLOSES):
+            written = self._written_batches
+            self._writer.join(timeout_seconds)
+            if not self._writer.is_alive():
+                return True
+            if self._written_batches == written:
+                break
+        return False
 
     def _read(self) -> bytes:
         try:
@@ -252,6 +265,7 @@ class StreamChannel:
                 self._output.close(discard=True)
                 on_broken(error)
                 return
+            self._written_batches += 1
 
 
 class MemoryChannel:

@@ -149,7 +149,7 @@ def test_a_running_turn_is_shown_from_its_beginning(chat: CommandWorld) -> None:
 
     def act(turn: ScriptedTurn) -> None:
         turn.say("begun")
-        assert may_go_on.wait(30)
+        assert may_go_on.wait(60)
 
     session = chat.world.start()
     chat.world.send(session.id, "one")

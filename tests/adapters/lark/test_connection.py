@@ -63,7 +63,7 @@ def test_a_slow_click_does_not_hold_up_messages(platform: LarkPlatform) -> None:
 
     def handle(event: dict[str, Any]) -> dict[str, Any] | None:
         if event["header"]["event_type"] == "card.action.trigger":
-            go_on.wait(30)
+            go_on.wait(60)
             return {"toast": {}}
         return None
 

@@ -83,9 +83,9 @@ def test_waiting_ends_when_the_call_is_cancelled(project: Path, tmp_path: Path) 
             target=repository.wait_for_lexical_index, args=(cancel, lambda *_: waiting.set())
         )
         work.start()
-        assert waiting.wait(30)
+        assert waiting.wait(60)
         cancel.cancel()
-        work.join(30)
+        work.join(60)
         assert not work.is_alive()
 
 

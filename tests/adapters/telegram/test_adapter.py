@@ -60,7 +60,7 @@ def test_a_tool_runs_and_then_has_succeeded_in_the_same_message(user_data: Path)
 
     def run_tool(turn: ScriptedTurn) -> None:
         act(turn, "assistant", ToolUseContent("1", "build", {}))
-        assert may_go_on.wait(30)
+        assert may_go_on.wait(60)
         act(turn, "user", ToolResultContent("1", "it broke", is_error=True))
 
     with open_telegram(user_data, run_tool) as world:
@@ -204,7 +204,7 @@ def test_a_message_while_the_agent_works_is_queued(user_data: Path) -> None:
     may_go_on = threading.Event()
 
     def wait(turn: ScriptedTurn) -> None:
-        assert may_go_on.wait(30)
+        assert may_go_on.wait(60)
         turn.say(f"did {turn.text}")
 
     with open_telegram(user_data, wait) as world:
@@ -219,7 +219,7 @@ def test_a_message_while_the_agent_works_is_queued(user_data: Path) -> None:
 
 
 def test_stop_ends_the_turn(user_data: Path) -> None:
-    with open_telegram(user_data, lambda turn: turn.cancelled.wait(30)) as world:
+    with open_telegram(user_data, lambda turn: turn.cancelled.wait(60)) as world:
         session = world.begin()
         world.api.say(ANN, "go")
         world.wait_for("working")

@@ -42,7 +42,7 @@ def test_a_stop_ends_a_request_that_waits(api: BotApi, client: TelegramApi) -> N
     thread.start()
     api.wait_until(lambda: "getUpdates" in api.calls)
     client.close()
-    assert ended.wait(30)
+    assert ended.wait(60)
     thread.join()
     with pytest.raises(TelegramUnreachable, match="stopped"):
         client.get_me()

@@ -50,7 +50,7 @@ class Outbox:
 
     def wait(self, key: str) -> None:
         while key not in self.seen:
-            self.seen.add(self.delivered.get(timeout=30)[1])
+            self.seen.add(self.delivered.get(timeout=60)[1])
 
     def texts(self) -> list[str]:
         return [
@@ -284,7 +284,7 @@ def test_an_older_edit_that_is_under_way_is_not_taken_for_the_last_state(outbox:
     def hold_second_edit(method: str) -> str:
         if method == "editMessageText" and outbox.api.list_messages(ANN)[0].edits == 1:
             begun.set()
-            assert may_go_on.wait(30)
+            assert may_go_on.wait(60)
         return ""
 
     outbox.api.fault = hold_second_edit
@@ -295,7 +295,7 @@ def test_an_older_edit_that_is_under_way_is_not_taken_for_the_last_state(outbox:
         messages.put(CHAT, "turn", pages("the end"), is_final=False)
         outbox.api.wait_for_text(ANN, "the end")
         messages.put(CHAT, "turn", pages("not the end"), is_final=False)
-        assert begun.wait(30)
+        assert begun.wait(60)
         messages.put(CHAT, "turn", pages("the end"), is_final=True)
         assert not messages.is_delivered(CHAT, "turn")
         may_go_on.set()

@@ -243,7 +243,7 @@ def test_a_browser_in_a_sandbox_gets_an_address_for_our_own_account(
 def status_for_another_account(port: int, path: str) -> int:
     script = (
         "import encodings.idna, http.client, os\nos.setuid(65534)\n"
-        f"asked = http.client.HTTPConnection('127.0.0.1', {port}, timeout=20)\n"
+        f"asked = http.client.HTTPConnection('127.0.0.1', {port}, timeout=60)\n"
         f"asked.request('GET', {path!r})\nprint(asked.getresponse().status)"
     )
     done = subprocess.run(

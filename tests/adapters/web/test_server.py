@@ -63,7 +63,7 @@ def test_malformed_requests_get_an_answer_and_one_quiet_line(
 
 def test_a_tab_that_takes_no_answers_holds_up_no_other(browser: Browser) -> None:
     pings = (b"\x89\xfd" + b"\0" * 4 + b"p" * 125) * 100_000
-    with socket.create_connection(("127.0.0.1", browser.port), timeout=20) as deaf:
+    with socket.create_connection(("127.0.0.1", browser.port), timeout=60) as deaf:
         deaf.sendall(
             f"GET /kernel HTTP/1.1\r\nHost: 127.0.0.1:{browser.port}\r\n"
             f"Origin: http://127.0.0.1:{browser.port}\r\nConnection: Upgrade\r\n"

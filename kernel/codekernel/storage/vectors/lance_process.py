@@ -68,7 +68,10 @@ class LanceProcess:
     def _exchange(self, request: bytes) -> "LanceReply | None":
         """Return the reply; None if the process has ended meanwhile."""
         try:
-            process = self._process = self._process or _start()
+            if not self._process:
+                self._process = _start()
+                pickle.load(require_pipe(self._process.stdout))  # noqa: S301 - it is ready
+            process = self._process
             stdin = require_pipe(process.stdin)
             stdin.write(request)
             stdin.flush()

@@ -1,6 +1,5 @@
 """The rows of a LanceDB table on disk; only lance_worker.py imports this."""
 
-import os
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,7 +13,7 @@ import pyarrow as pa
 from codekernel.domain.memory import trim_native_memory
 from codekernel.storage.engines import VectorsDamaged, translate_lance_errors
 from codekernel.storage.safe_files import is_usable_tree, make_private_parents
-from codekernel.storage.vectors.lancedb_import import READ_AHEAD_VARIABLE, import_lancedb
+from codekernel.storage.vectors.lancedb_import import import_lancedb
 
 Keys = npt.NDArray[np.int64]
 
@@ -96,7 +95,7 @@ class LanceRows:
     def delete_duplicates(self) -> None:
         """Delete all but the first row of each key."""
         with translate_lance_errors(self._folder):
-            found = self._table.search().select(["key"]).with_row_id(True).to_arrow()  # noqa: FBT003
+            found = self._table.search().select(["key"]).with_row_id(with_row_id=True).to_arrow()
         keys, rows = found["key"].to_numpy(), found["_rowid"].to_numpy()
         _, first = np.unique(keys, return_index=True)
         repeats = np.delete(rows, first)
@@ -140,7 +139,6 @@ def read_dimensions(folder: Path) -> int:
 
 def _connect(folder: Path) -> Any:
     """Return LanceDB's database in a folder; raises VectorsDamaged."""
-    os.environ.setdefault(*READ_AHEAD_VARIABLE)
     lancedb = import_lancedb()
     if not is_usable_tree(folder):  # LanceDB would block on a pipe
         raise VectorsDamaged(f"Something in {folder} is not a file that can be read.")

@@ -17,6 +17,7 @@ from codekernel.domain.child_process import open_reply_stream
 from codekernel.domain.memory import limit_kept_memory
 from codekernel.errors import StorageError
 from codekernel.storage.vectors.lance_rows import LanceRows, read_dimensions
+from codekernel.storage.vectors.lancedb_import import READ_AHEAD_VARIABLE, import_lancedb
 
 # The folder of a table, its dimensions, the step and its arguments.
 LanceRequest = tuple[str, int, str, tuple[Any, ...]]
@@ -45,9 +46,13 @@ _STEPS: dict[str, Callable[..., Any]] = {
 def main() -> None:
     """Do steps until none come."""
     limit_kept_memory()
+    os.environ.setdefault(*READ_AHEAD_VARIABLE)
+    import_lancedb()
     requests: queue.SimpleQueue[LanceRequest] = queue.SimpleQueue()
     replies = open_reply_stream()
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
+    # Only now is anything asked: nobody can see the end of the other process during an import.
+    _send_reply(replies, (None, None))
     tables: dict[str, LanceRows] = {}
     while True:
         try:
