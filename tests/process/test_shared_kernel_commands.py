@@ -140,7 +140,6 @@ def test_a_kernel_that_only_searches_loads_no_library_that_only_writing_needs(
 ) -> None:
     chat_settings(shared.user_data, "http://127.0.0.1:9/v1", vectors=True)
     first = run(shared, repo, "search", QUERY, "--repo", ".", "--wait", "--json", "--explain")
-    assert "lance" in list_libraries(shared)  # this one has written the vectors
     assert run(shared, repo, "stop").returncode == 0
     again = run(shared, repo, "search", QUERY, "--repo", ".", "--wait", "--json", "--explain")
     assert json.loads(again.stdout) == json.loads(first.stdout)
