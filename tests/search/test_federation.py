@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from codekernel.search.federation import (
     OpenSearcher,
     search_repositories,
 )
+from codekernel.search.merged_index import MergedVectors, split_number
 from codekernel.search.pipeline import Searcher
 from codekernel.storage.index_store import IndexStore
 from support.searched_repository import open_searcher
@@ -184,3 +185,23 @@ def test_cosines_decide_where_words_do_not(tmp_path: Path) -> None:
         found = ask(searchers, "how is the connection closed")
     names: Sequence[str] = [name for name, _ in found.hits]
     assert names == ["near", "far"]
+
+
+@dataclass(frozen=True)
+class ManyVectors(FixedVectors):
+    """Vectors of many texts, each a little farther than the one before."""
+
+    asked: list[int] = field(default_factory=list)
+
+    def search(self, query: str, k: int) -> list[tuple[int, float]]:
+        self.asked.append(k)
+        return [(key, self.cosine - key / 1000) for key in range(1000)][:k] if query else []
+
+
+def test_who_has_most_of_the_best_is_asked_for_more_than_a_share() -> None:
+    parts = [(place, ManyVectors(0.9 if place == 5 else 0.2)) for place in range(8)]
+    best = MergedVectors("model", parts).search("question", 400)
+    assert [split_number(number) for number, _ in best] == [(5, key) for key in range(400)]
+    assert [len(vectors.asked) for _, vectors in parts] == [1, 1, 1, 1, 1, 2, 1, 1]
+    every = [cosine for _, vectors in parts for _, cosine in vectors.search("question", 1000)]
+    assert [cosine for _, cosine in best] == sorted(every, reverse=True)[:400]

@@ -133,7 +133,7 @@ MAX_YIELD_SECONDS = 0.05
 
 # After a pause so much is done before the next one. With a pause before each file, 2,000 files took
 # as many questions: a stream of them held back a checkout of 5,000 files for more than a minute.
-MIN_WORK_SECONDS = 0.01
+MIN_WORK_SECONDS = 0.005
 
 
 class BackgroundThrottle:

@@ -34,6 +34,8 @@ MAX_MARKED_WORD_CHARS = 4096
 
 _WORD_CACHE_SIZE = 16_384
 
+_QUERY_WORD_CACHE_SIZE = 1_024
+
 # As a character class of a regex each would take a millisecond at the first search.
 _HAN_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFD))
 
@@ -244,7 +246,7 @@ def _find_places(text: str, words: Iterable[str]) -> list[int]:
     return places
 
 
-@lru_cache(_WORD_CACHE_SIZE)
+@lru_cache(_QUERY_WORD_CACHE_SIZE)
 def _is_term(word: str) -> bool:
     """Return whether this is a term of the index; an exact string with spaces or signs is not."""
     return word.casefold() in tokenize_query(word)

@@ -18,6 +18,7 @@ Modules, in the order data meets them:
     acp.py              our agent for an editor
     ide_tools.py        the tools of an IDE plugin over WebSockets
     hub.py              agents for phones, browsers, chats and other machines; who may use the chats
+    hub_chats.py        the bots that the settings ask for
     status.py           the kernel that runs, and its end; what agents did not read
     repos.py            repositories and their indexes
     eval.py             search quality on the repository's own commits
@@ -31,5 +32,6 @@ Modules, in the order data meets them:
     models_add.py       set up a chat model
     doctor.py           check the installation and the user files
     doctor_why.py       explain one file
+    doctor_servers.py   check the store of a team and remote models
     doctor_hub.py       check the hub and its bots
 """

@@ -251,8 +251,7 @@ def run_doctor(args: argparse.Namespace) -> int:
     examinations = (
         _examine_settings,
         _examine_vault,
-        _examine_sharing,
-        _examine_remote_models,
+        _examine_servers,
         partial(examine_indexes, fix=args.fix),
         partial(examine_user_files, fix=args.fix),
         _examine_hardware,
@@ -304,34 +303,14 @@ def _examine_settings(user_data: UserData, vault: Vault) -> Iterator[CheckResult
             yield True, f"agent {error}"
 
 
-def _examine_sharing(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
-    sharing = load_settings(user_data.settings_file).sharing
-    if not sharing.store:
-        yield False, "sharing: nothing is shared with a team"
-        return
-    from codekernel.sharing.team import Team  # noqa: PLC0415 - numpy, for who shares
-
-    problem = Team(user_data, lambda: sharing, ApiKeys(vault).get, os.environ).try_store()
-    yield bool(problem), f"sharing: {problem or f'{sharing.store} works, {sharing.mode.value}'}"
-
-
-def _examine_remote_models(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
-    """Send a probe, which has no code in it, to each remote model."""
+def _examine_servers(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:
     settings = load_settings(user_data.settings_file)
-    remote = [model for model in settings.local_models if model.remote]
-    if not remote:
-        return
-    from codekernel.remote.model_trial import try_model  # noqa: PLC0415 - as Team
-    from codekernel.remote.remote_models import RemoteModels  # noqa: PLC0415
-    from codekernel.sharing.team import Team  # noqa: PLC0415
+    if not settings.sharing.store:
+        yield False, "sharing: nothing is shared with a team"
+    if settings.sharing.store or any(model.remote for model in settings.local_models):
+        from codekernel.cli.commands.doctor_servers import examine_servers  # noqa: PLC0415 - numpy
 
-    team = Team(user_data, lambda: settings.sharing, ApiKeys(vault).get, os.environ)
-    models = RemoteModels(user_data, ApiKeys(vault).get, team.get_served_models)
-    for model in remote:
-        try:
-            yield False, f"remote model {model.name}: {try_model(models, model)}"
-        except KernelError as error:
-            yield True, f"remote model {model.name}: {error}"
+        yield from examine_servers(settings, user_data, vault)
 
 
 def _examine_vault(user_data: UserData, vault: Vault) -> Iterator[CheckResult]:

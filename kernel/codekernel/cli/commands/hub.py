@@ -26,9 +26,8 @@ from codekernel.cli.output.terminal import print_line, print_notice, write_lines
 from codekernel.cli.process import ExitCode, exit_now, handle_stop_signals
 from codekernel.client.agent_sessions import RemoteAgentSessions
 from codekernel.client.kernel_requests import KernelRequests
-from codekernel.client.relay import Connect
 from codekernel.domain.concurrency import CancelToken
-from codekernel.domain.settings import HubOptions, Settings
+from codekernel.domain.settings import HubOptions
 from codekernel.domain.untrusted_text import escape_line
 from codekernel.errors import ApiKeyNotFound, WrongParam
 from codekernel.runtime import logging_setup
@@ -81,7 +80,11 @@ def _serve(args: argparse.Namespace, user_data: UserData) -> int:
     logging_setup.log_to_stderr()
     with closing(HubDatabase(user_data.root)) as database:
         finder = KernelFinder(user_data.root, standalone=args.standalone)
-        bots = open_chats(settings, database, user_data, finder.connect)
+        bots: list[ChatAdapter] = []
+        if settings.telegram.enabled or settings.lark.enabled:
+            from codekernel.cli.commands.hub_chats import open_chats  # noqa: PLC0415 - their clients
+
+            bots = open_chats(settings, database, user_data, finder.connect)
         service = HubService(database, port, StaticPages(find_pages_folder()), bots)
         sessions = RemoteAgentSessions(KernelRequests(user_data.root, "hub", finder.connect))
         service.table.attach(sessions)
@@ -222,42 +225,6 @@ def _join(args: argparse.Namespace, user_data: UserData) -> int:
 # Names of secrets in the vault.
 TELEGRAM_KEY_NAME = "telegram:bot"
 LARK_KEY_NAME = "lark:secret"
-
-
-def open_chats(
-    settings: Settings, database: HubDatabase, user_data: UserData, connect: Connect
-) -> list[ChatAdapter]:
-    """Return the chats that the settings ask for; one without its secret is left out, and told."""
-    chats: list[ChatAdapter] = []
-    if settings.telegram.enabled:
-        from codekernel.adapters.chat.repository_queries import RepositoryQueries  # noqa: PLC0415 - for bots
-        from codekernel.adapters.telegram.adapter import TelegramAdapter  # noqa: PLC0415
-        from codekernel.adapters.telegram.followed_chats import TelegramOptions  # noqa: PLC0415
-
-        try:
-            token = read_secret(user_data, TELEGRAM_KEY_NAME)
-        except ApiKeyNotFound:
-            print_notice(f"telegram has no token yet: codekernel key set {TELEGRAM_KEY_NAME}")
-        else:
-            options = TelegramOptions(
-                token, settings.telegram.api_base, settings.telegram.notices_only
-            )
-            chats.append(TelegramAdapter(database, options, RepositoryQueries(user_data, connect)))
-    if settings.lark.enabled:
-        from codekernel.adapters.chat.repository_queries import RepositoryQueries  # noqa: PLC0415 - for bots
-        from codekernel.adapters.lark.adapter import LarkAdapter  # noqa: PLC0415
-        from codekernel.adapters.lark.api import LarkApi  # noqa: PLC0415
-
-        try:
-            secret = read_secret(user_data, LARK_KEY_NAME)
-        except ApiKeyNotFound:
-            print_notice(f"lark has no app secret yet: codekernel key set {LARK_KEY_NAME}")
-        else:
-            api = LarkApi(settings.lark.app_id, secret, settings.lark.domain)
-            queries = RepositoryQueries(user_data, connect)
-            notices_only = settings.lark.notices_only
-            chats.append(LarkAdapter(api, database, queries, notices_only=notices_only))
-    return chats
 
 
 def read_secret(user_data: UserData, name: str) -> str:
