@@ -85,7 +85,7 @@ def _parse_line_agent_arguments(words: list[str]) -> argparse.Namespace:
     except SystemExit as ended:
         sys.stderr.write(errors.getvalue())
         if ended.code:
-            from codekernel.cli.commands.agent import select_line_format  # noqa: PLC0415 - seldom needed
+            from codekernel.cli.commands.agent import select_line_format
 
             message = errors.getvalue().strip().rpartition("error: ")[2]
             line_format = select_line_format(uap=STDIO_FLAG not in words)

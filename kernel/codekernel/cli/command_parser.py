@@ -174,7 +174,7 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def _find_near(word: str, known: Iterable[str]) -> str:
-    import difflib  # noqa: PLC0415 - seldom needed
+    import difflib
 
     name = word.partition("=")[0]
     found = difflib.get_close_matches(name, list(known), 1, _MIN_SIMILARITY)

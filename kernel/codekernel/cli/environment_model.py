@@ -62,6 +62,6 @@ def read_environment_model(
 
 def list_endpoint_names(url: str, api_key: str) -> list[str]:
     """Ask an endpoint for its models. Raises TestFailed."""
-    from codekernel.llm.model_list import list_models  # noqa: PLC0415 - heavy, seldom needed
+    from codekernel.llm.model_list import list_models
 
     return [model.name for model in list_models(url, api_key, CancelToken())]

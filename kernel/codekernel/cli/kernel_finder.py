@@ -48,7 +48,7 @@ class KernelFinder:
             except (EndpointUnavailable, KernelUnavailable) as error:
                 if self._has_shared:  # which has answered already
                     raise
-                from codekernel.cli.output.terminal import print_notice  # noqa: PLC0415 - a relay does without
+                from codekernel.cli.output.terminal import print_notice  # a relay does without
 
                 print_notice(f"{error}; this command has an index of its own")
                 self._is_standalone = True
@@ -56,7 +56,7 @@ class KernelFinder:
                 self._has_shared = True
                 return pipe
         if self._own is None:
-            from codekernel.cli.kernel_startup import InProcessKernel  # noqa: PLC0415 - a quarter of a second
+            from codekernel.cli.kernel_startup import InProcessKernel  # a quarter of a second
 
             self._own = InProcessKernel(str(self._user_data))
         return self._own.connect()

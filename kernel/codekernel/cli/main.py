@@ -59,17 +59,18 @@ def main(arguments: list[str] | None = None) -> int:
     if words == ["serve"]:
         return run_serve(None)
     if words[:2] == ["kernel", "--user-data"]:  # as clients start it
-        from codekernel.cli.commands.kernel import run_shared_kernel  # noqa: PLC0415
+        from codekernel.cli.commands.kernel import run_shared_kernel
 
         run_shared_kernel(words[2])
     if words[:1] == ["mcp"] and (options := _parse_mcp_options(words[1:])) is not None:
-        from codekernel.cli.commands.mcp import run_relay  # noqa: PLC0415 - as serve
+        from codekernel.cli.commands.mcp import run_relay  # as serve
 
         run_relay(options.get("--repo"), options.get("--user-data"))
-    from codekernel.cli.late_modules import put_off_imports  # noqa: PLC0415 - relays do without
+    from codekernel.cli.late_modules import put_off_imports  # relays do without
 
     put_off_imports()
-    from codekernel.cli.command_line import run_command  # noqa: PLC0415 - argparse costs more than serve's whole start
+    # Its argparse costs more than the whole start of serve.
+    from codekernel.cli.command_line import run_command
 
     return run_command(words)
 
@@ -90,7 +91,7 @@ def run_serve(
     user_data: str | None, *, for_pocketrag: bool = False, standalone: bool = False
 ) -> int:
     """Serve a front end."""
-    from codekernel.cli.commands import serve  # noqa: PLC0415 - the only one that claims the descriptors
+    from codekernel.cli.commands import serve  # the only one that claims the descriptors
 
     standalone = standalone or bool(os.environ.get(STANDALONE_ENV_VARIABLE))
     return serve.run_serve(user_data, for_pocketrag=for_pocketrag, standalone=standalone)

@@ -60,7 +60,7 @@ def run_and_exit(command: Callable[[], int]) -> NoReturn:
     try:
         code = command()
     except KernelError as error:
-        from codekernel.cli.output.terminal import print_notice  # noqa: PLC0415 - a relay does without
+        from codekernel.cli.output.terminal import print_notice  # a relay does without
 
         print_notice(str(error))
         code = ExitCode.ERROR

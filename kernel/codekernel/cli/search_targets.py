@@ -89,7 +89,7 @@ def find_folders(
 
 def _find_folder(named: str, user_data: UserData, *, refresh: bool) -> Path | str:
     if is_git_url(named):
-        from codekernel.cli.git_clone import get_clone  # noqa: PLC0415 - seldom needed
+        from codekernel.cli.git_clone import get_clone
 
         return get_clone(named, user_data, refresh=refresh)
     if Path(named).exists() or re.search(r"[/\\]", named):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # costs a third of a second
 @cache
 def get_model_pool() -> "ModelPool":
     """The loaded models of the whole process."""
-    from codekernel.inference.model_pool import ModelPool  # noqa: PLC0415 - heavy, seldom needed
+    from codekernel.inference.model_pool import ModelPool
 
     return ModelPool()
 
@@ -41,7 +41,7 @@ def open_conversations(
     offered: OfferedModels,
 ) -> "Conversations":
     """The conversations of one userData folder; nothing is opened yet."""
-    from codekernel.conversation import conversations  # noqa: PLC0415 - a tenth of a second
+    from codekernel.conversation import conversations  # a tenth of a second
 
     return conversations.open_conversations(
         user_data,
@@ -63,17 +63,17 @@ class TeamServices:
         environ: Mapping[str, str],
     ) -> None:
         def open_team() -> "Team":
-            from codekernel.sharing.team import Team  # noqa: PLC0415 - with the first repository
+            from codekernel.sharing.team import Team  # with the first repository
 
             return Team(user_data, lambda: settings.current.sharing, keys.get, environ)
 
         def open_packs() -> "PackOpener":
-            from codekernel.packs.pack_opening import PackOpener  # noqa: PLC0415 - as above
+            from codekernel.packs.pack_opening import PackOpener
 
             return PackOpener(self._team(), user_data.sharing_folder)
 
         def open_remote() -> "RemoteRerankers":
-            from codekernel.search import remote_reranking  # noqa: PLC0415 - with the first
+            from codekernel.search import remote_reranking  # with the first
 
             return remote_reranking.open_remote_rerankers(
                 user_data, keys.get, lambda: self._team().get_served_models()
@@ -99,7 +99,7 @@ class TeamServices:
             return None
 
         def open_base(root: Path) -> "RepositoryBase | None":
-            from codekernel.base.base_opening import open_repository_base  # noqa: PLC0415 - LanceDB
+            from codekernel.base.base_opening import open_repository_base  # LanceDB
 
             return open_repository_base(root, self._team(), sharing.base, self._environ)
 
@@ -132,7 +132,7 @@ def make_workspaces(
 
 def remove_unfinished_writes(user_data: UserData) -> None:
     """Remove the temporary files of kernels and agents that were killed."""
-    from codekernel.agent.workspace.atomic_write import TemporaryFileLog  # noqa: PLC0415 - after the start
+    from codekernel.agent.workspace.atomic_write import TemporaryFileLog  # after the start
 
     TemporaryFileLog.from_user_data(user_data.root).remove_stale()
     with suppress(OSError):

@@ -120,7 +120,7 @@ def _check_conversations(folder: Path) -> Iterator[UserFileFinding]:
 
 
 def _check_sessions(folder: Path) -> Iterator[UserFileFinding]:
-    from codekernel.agent.session_store import UnknownSessionFormat, parse_session  # noqa: PLC0415 - what agents need
+    from codekernel.agent.session_store import UnknownSessionFormat, parse_session
 
     for path in _list_entries(folder, ".json"):
         try:
@@ -294,7 +294,7 @@ def _examine_settings(user_data: UserData, vault: Vault) -> Iterator[CheckResult
     yield False, f"settings: {configs} embedding configs, {models} chat models"
     if not current.agents:
         return
-    from codekernel.adapters.acp.agent_process import find_program  # noqa: PLC0415 - asyncio
+    from codekernel.adapters.acp.agent_process import find_program  # asyncio
 
     for agent in current.agents:
         try:
@@ -308,7 +308,7 @@ def _examine_servers(user_data: UserData, vault: Vault) -> Iterator[CheckResult]
     if not settings.sharing.store:
         yield False, "sharing: nothing is shared with a team"
     if settings.sharing.store or any(model.remote for model in settings.local_models):
-        from codekernel.cli.commands.doctor_servers import examine_servers  # noqa: PLC0415 - numpy
+        from codekernel.cli.commands.doctor_servers import examine_servers  # numpy
 
         yield from examine_servers(settings, user_data, vault)
 

@@ -82,7 +82,7 @@ def _serve(args: argparse.Namespace, user_data: UserData) -> int:
         finder = KernelFinder(user_data.root, standalone=args.standalone)
         bots: list[ChatAdapter] = []
         if settings.telegram.enabled or settings.lark.enabled:
-            from codekernel.cli.commands.hub_chats import open_chats  # noqa: PLC0415 - their clients
+            from codekernel.cli.commands.hub_chats import open_chats  # their clients
 
             bots = open_chats(settings, database, user_data, finder.connect)
         service = HubService(database, port, StaticPages(find_pages_folder()), bots)
@@ -196,7 +196,7 @@ def _revoke(args: argparse.Namespace, user_data: UserData) -> int:
 
 
 def _join(args: argparse.Namespace, user_data: UserData) -> int:
-    from codekernel.adapters.hub.joining import HubAddress, MachineJoiner  # noqa: PLC0415 - for this action
+    from codekernel.adapters.hub.joining import HubAddress, MachineJoiner  # for this action
 
     address = HubAddress.from_url(args.url, args.fingerprint or "")
     name = _MACHINE_KEY_NAME.format(url=args.url.rstrip("/"))

@@ -23,6 +23,6 @@ def run_shared_kernel(argument: str) -> NoReturn:
     # Clients can connect from now on, and wait for the rest.
     listener = LocalListener(path, lock.release)
     gc.disable()  # until make_kernel
-    from codekernel.cli.kernel_startup import make_kernel, run_kernel  # noqa: PLC0415 - a quarter of a second
+    from codekernel.cli.kernel_startup import make_kernel, run_kernel  # a quarter of a second
 
     run_kernel(make_kernel(user_data, listener=listener))

@@ -27,7 +27,7 @@ def run_mcp(args: argparse.Namespace) -> int:
     """Serve until stdin ends or a signal comes; end the process. Raises KernelError."""
     if args.http is None:
         return relay_mcp(args.repo, args.user_data, standalone=args.standalone)
-    from codekernel.cli.commands.mcp_http import serve_mcp_http  # noqa: PLC0415 - seldom needed
+    from codekernel.cli.commands.mcp_http import serve_mcp_http
 
     root = find_project_folder(args.repo)
     user_data = open_folder(args.user_data, os.environ)

@@ -42,7 +42,7 @@ def run_search(args: argparse.Namespace) -> int:
     query = build_query(args, words)
     terms = search_results.parse_highlight_terms(query)  # first, because it may refuse the query
     if args.base:
-        from codekernel.cli.commands.search_base import find_in_base  # noqa: PLC0415 - LanceDB
+        from codekernel.cli.commands.search_base import find_in_base  # LanceDB
 
         results = find_in_base(args, query)
         _print_results(args, terms, Path(), results)
@@ -131,7 +131,7 @@ def _write_blocks(blocks: list[list[str]], *, use_pager: bool) -> None:
     """Write hits so that the best one is seen: at the top of a pager, or at the end."""
     lines = list(join_blocks(blocks))
     if is_stdout_terminal():
-        from codekernel.cli.output.pager import find_pager, has_overflow, show_in_pager  # noqa: PLC0415 - for terminals
+        from codekernel.cli.output.pager import find_pager, has_overflow, show_in_pager
 
         if has_overflow(sys.stdout, lines):
             pager = find_pager(os.environ) if use_pager else []
@@ -142,7 +142,7 @@ def _write_blocks(blocks: list[list[str]], *, use_pager: bool) -> None:
 
 
 def _open_best(result: Result, root: Path, terms: HighlightTerms) -> None:
-    from codekernel.cli.editor import open_place  # noqa: PLC0415 - seldom needed
+    from codekernel.cli.editor import open_place
 
     line = add_line_numbers(result, terms)["bestLine"]
     open_place(Path(result.get("repoPath") or root), result["filePath"], line)

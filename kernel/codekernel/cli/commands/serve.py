@@ -20,10 +20,10 @@ def run_serve(
     except OSError:  # the program that started us is gone already
         return 1
     if not standalone:
-        from codekernel.cli.relay_startup import run_relay  # noqa: PLC0415 - nothing is imported before ready
+        from codekernel.cli.relay_startup import run_relay  # nothing is imported before ready
 
         run_relay(wire, user_data, for_pocketrag=for_pocketrag)
     gc.disable()  # until make_kernel
-    from codekernel.cli.kernel_startup import serve_kernel  # noqa: PLC0415 - as above
+    from codekernel.cli.kernel_startup import serve_kernel
 
     return serve_kernel(wire, user_data, for_pocketrag=for_pocketrag)

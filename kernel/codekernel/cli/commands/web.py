@@ -294,7 +294,7 @@ def _connect_kernel(
             print_notice(f"{error}; the browser has a kernel of its own")
         else:
             return LinkedKernel(channel, link)
-    from codekernel.cli.kernel_startup import make_kernel  # noqa: PLC0415 - after the address is printed
+    from codekernel.cli.kernel_startup import make_kernel  # after the address is printed
 
     return make_kernel(user_data, channel)
 

@@ -18,7 +18,7 @@ from codekernel.errors import StorageError
 
 def silence_logging() -> None:
     """Print no log: what matters is printed."""
-    import logging  # noqa: PLC0415 - a relay does without
+    import logging  # a relay does without
 
     logging.getLogger().addHandler(logging.NullHandler())
 
@@ -182,7 +182,7 @@ def detect_terminal_style(
     """Detect the capabilities of a stream."""
     if not stream.isatty():
         return TerminalStyle()
-    import shutil  # noqa: PLC0415 - seldom needed
+    import shutil
 
     width = shutil.get_terminal_size().columns
     dumb = environ.get("TERM") == "dumb"
