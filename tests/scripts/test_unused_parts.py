@@ -18,14 +18,14 @@ import sys, tempfile
 from pathlib import Path
 import numpy as np
 from codekernel.inference.providers import CPU, find_provider_error
-from codekernel.storage.vectors.vector_table import VectorTable
+from codekernel.storage.vectors.lance_rows import LanceRows
 
 with tempfile.TemporaryDirectory() as folder:
-    table = VectorTable.open(Path(folder, "vectors"), 8)
-    table.add(np.arange(20), np.eye(20, 8))
-    table.compact()
-    table.delete_except(np.arange(10))
-    table.close()
+    rows = LanceRows.open(Path(folder, "vectors"), 8)
+    rows.add(np.arange(20), np.eye(20, 8, dtype=np.float16))
+    rows.delete(np.arange(10))
+    rows.compact()
+    assert rows.count_rows() == len(rows.read_batch(0)[0]) == 10
 assert find_provider_error(CPU) is None
 files = {module.__file__ for module in list(sys.modules.values()) if getattr(module, "__file__", 0)}
 maps = Path("/proc/self/maps")

@@ -104,14 +104,13 @@ def parse_place(text: str, context: CodeContext) -> CodePlace:
     nothing in the file has the name.
     """
     path, lines = strip_scheme(text), None
-    if named := _NAME_IN_FILE.match(path):
-        is_path = path_exists(context, path) or not path_exists(context, named["path"])
-        if not is_path:
-            return _find_in_file(named["path"], named["name"], context)
-    found = _LINES.match(path)
     # A colon is part of a name where it may be, and never on Windows.
-    if found and (os.name == "nt" or not path_exists(context, path)):
-        path, lines = found["path"], (int(found["first"]), int(found["last"] or found["first"]))
+    if os.name == "nt" or not path_exists(context, path):
+        if found := _LINES.match(path):
+            path = found["path"]
+            lines = (int(found["first"]), int(found["last"] or found["first"]))
+        elif (named := _NAME_IN_FILE.match(path)) and path_exists(context, named["path"]):
+            return _find_in_file(named["path"], named["name"], context)
     relative = context.root.format_path(context.root.resolve(path))
     if lines is None:
         return CodePlace(relative)
