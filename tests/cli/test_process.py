@@ -64,7 +64,8 @@ def parse_percentage(shown: str) -> int:
 def test_an_interrupt_while_a_folder_is_indexed_is_quiet_and_ends_the_children(
     user_data: Path, repo: Path, share: int
 ) -> None:
-    for number in range(1000):  # seconds of work, however quick the machine
+    # Seconds of work, however quick the machine; how far it is, is said with each commit.
+    for number in range(2000):
         code = "".join(f"def zeppelin_{number}_{n}():\n    return {n}\n\n\n" for n in range(80))
         (repo / f"part_{number}.py").write_text(code, encoding="utf-8")
     with Terminal(user_data, repo, "search", "--words", "zeppelin") as terminal:
