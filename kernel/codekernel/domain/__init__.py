@@ -6,6 +6,7 @@ Modules, in the order data meets them:
     progress.py                how work that is waited for tells how far it is
     memory.py                  tuning of the garbage collector and of glibc's allocator
     child_process.py           starting our own modules as child processes
+    child_requests.py          requests and replies on the side of such a process
     settings.py                the settings in use
     untrusted_text.py          JSON depth limit, escapes for terminals, paths as text
     confined_path.py           paths that cannot leave a root folder, by links or swapped folders

@@ -5,15 +5,13 @@ exits with its stdin, or when idle.
 """
 
 import os
-import pickle
 import queue
-import sys
 import threading
 from operator import attrgetter
-from typing import BinaryIO
 
 from codekernel.chunking.chunker import ChunksBySize, chunk_with_hashes
 from codekernel.domain.child_process import open_reply_stream
+from codekernel.domain.child_requests import read_requests, send_reply
 from codekernel.domain.index import Chunk
 from codekernel.domain.memory import freeze_imported_objects, raise_gc_thresholds
 from codekernel.storage.lexical_documents import stem_text
@@ -46,8 +44,8 @@ def main() -> None:
     requests: queue.SimpleQueue[ChunkRequest] = queue.SimpleQueue()
     replies = open_reply_stream()
     # Read on a thread of its own, so that whoever writes requests never waits for the chunking.
-    threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
-    _send_reply(replies, None)
+    threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
+    send_reply(replies, None)
     freeze_imported_objects()
     raise_gc_thresholds()
     while True:
@@ -55,7 +53,7 @@ def main() -> None:
             request = requests.get(timeout=IDLE_TIMEOUT_SECONDS)
         except queue.Empty:
             os._exit(0)  # without waiting for the thread that waits for stdin
-        _send_reply(replies, _chunk_and_stem(*request))
+        send_reply(replies, _chunk_and_stem(*request))
 
 
 def _chunk_and_stem(
@@ -69,22 +67,6 @@ def _chunk_and_stem(
             if text_hash not in known_hashes and text_hash not in stems:
                 stems[text_hash] = stem_text(text[chunk.begin : chunk.end])
     return packed, stems
-
-
-def _read_requests(requests: "queue.SimpleQueue[ChunkRequest]") -> None:
-    while True:
-        try:
-            requests.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - of the process that started us
-        except (EOFError, pickle.UnpicklingError):
-            os._exit(0)  # the process that started this one is gone
-
-
-def _send_reply(replies: BinaryIO, reply: ChunkReply | None) -> None:
-    try:
-        pickle.dump(reply, replies, protocol=pickle.HIGHEST_PROTOCOL)
-        replies.flush()
-    except BrokenPipeError:
-        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -5,15 +5,14 @@ middle of a step, so that nobody writes beside whoever opens the index next; and
 """
 
 import os
-import pickle
 import queue
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from codekernel.domain.child_process import open_reply_stream
+from codekernel.domain.child_requests import read_requests, send_reply
 from codekernel.domain.memory import limit_kept_memory
 from codekernel.errors import StorageError
 from codekernel.storage.vectors.lance_rows import LanceRows, read_dimensions
@@ -50,16 +49,16 @@ def main() -> None:
     import_lancedb()
     requests: queue.SimpleQueue[LanceRequest] = queue.SimpleQueue()
     replies = open_reply_stream()
-    threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
+    threading.Thread(target=read_requests, args=(requests,), daemon=True).start()
     # Only now is anything asked: nobody can see the end of the other process during an import.
-    _send_reply(replies, (None, None))
+    send_reply(replies, (None, None))
     tables: dict[str, LanceRows] = {}
     while True:
         try:
             request = requests.get(timeout=IDLE_TIMEOUT_SECONDS)
         except queue.Empty:
             os._exit(0)  # without waiting for the thread that waits for stdin
-        _send_reply(replies, _answer(tables, request))
+        send_reply(replies, _answer(tables, request))
 
 
 def _answer(tables: dict[str, LanceRows], request: LanceRequest) -> LanceReply:
@@ -87,22 +86,6 @@ def _do_step(
     if step == "open":
         return tables[name].is_new
     return _STEPS[step](tables[name], *arguments)
-
-
-def _read_requests(requests: "queue.SimpleQueue[LanceRequest]") -> None:
-    while True:
-        try:
-            requests.put(pickle.load(sys.stdin.buffer))  # noqa: S301 - of the process that started us
-        except (EOFError, OSError, pickle.UnpicklingError):
-            os._exit(0)  # the process that started this one is gone
-
-
-def _send_reply(replies: BinaryIO, reply: LanceReply) -> None:
-    try:
-        pickle.dump(reply, replies, protocol=pickle.HIGHEST_PROTOCOL)
-        replies.flush()
-    except BrokenPipeError:
-        os._exit(0)
 
 
 if __name__ == "__main__":
